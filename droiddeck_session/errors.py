@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The one error hierarchy: what went wrong, with what, and what to do about it.
 
-`code` is stable API, `message` names the thing, `hint` names the fix. Errors are raised where the fact is known and turned
-into text once, in `cli/`. `exit_status` is that of a control verb; a wrapping verb ends with 125 instead, so that 1 to 124
-stay the program's own.
+`code` is stable API, `message` names the thing, `hint` names the fix. Errors are raised where the fact is known and
+turned into text once, in `cli/`. `exit_status` is that of a control verb; a wrapping verb ends with 125 instead, so
+that 1 to 124 stay the program's own.
 """
 
 from __future__ import annotations

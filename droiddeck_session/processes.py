@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
 import shlex
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Final
 from droiddeck_session.errors import EXIT_FILES, DroiddeckError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 DEFAULT_TIME_LIMIT: Final = 10.0
 _TAIL_LINES: Final = 5
+_STDERR: Final = 2
+_LAST_WORDS: Final = 1.0
 
 
 class ProcessError(DroiddeckError):
@@ -104,12 +107,77 @@ def run(
     except subprocess.TimeoutExpired:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        stdout, stderr = process.communicate()
+        stdout, stderr = _printed_so_far(process)
         returncode = None
     completed = Completed(argv=tuple(argv), returncode=returncode, stdout=stdout, stderr=stderr)
     if check and returncode != 0:
         raise failed(completed, env=env, cwd=cwd, hint=hint)
     return completed
+
+
+def _printed_so_far(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """Return what a killed program printed, without waiting for a pipe that a process outside its group still holds."""
+    try:
+        return process.communicate(timeout=_LAST_WORDS)
+    except subprocess.TimeoutExpired as held:
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        process.wait()
+        return held.stdout or b"", held.stderr or b""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A long-lived program that was started: the process, and a pidfd by which it is waited for and signalled."""
+
+    process: subprocess.Popen[bytes]
+    pidfd: int
+
+
+def spawn(argv: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, terminal: int | None = None) -> Program:
+    """Start a long-lived program in a process group of its own and leave it to the caller.
+
+    Descriptors 0 to 2 are the caller's as they are (closed ones stay closed); all others are closed. Signals that the
+    caller handles are at their default in the program; what the caller ignores or blocks stays so, as in execve(2).
+
+    Args:
+        argv: program and arguments.
+        env: the whole environment; the program is looked up on its PATH.
+        cwd: working directory.
+        terminal: the controlling terminal, whose foreground group the program becomes before it runs. The caller must
+            then have one thread only.
+
+    Raises:
+        ProcessError: the program cannot be started.
+    """
+
+    def enter_foreground() -> None:
+        # SIGTTOU stops a background group that does this, unless blocked. A lost terminal is no reason not to run.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
+        with contextlib.suppress(OSError):
+            os.tcsetpgrp(terminal or 0, os.getpgrp())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTTOU})
+
+    try:
+        process = subprocess.Popen(
+            argv, env=env, cwd=cwd, process_group=0, close_fds=True,
+            # The program must not run before its group has the terminal: a shell would find itself in the background.
+            preexec_fn=enter_foreground if terminal is not None else None,  # noqa: PLW1509 - one thread, as documented
+        )  # fmt: skip
+    except OSError as error:
+        raise cannot_start(argv, error) from error
+    return Program(process=process, pidfd=os.pidfd_open(process.pid))
+
+
+def hold_closed_descriptors() -> None:
+    """Put a placeholder on each of the descriptors 0 to 2 that is closed, so that no file of ours takes its number.
+
+    The placeholders close on exec: a program that is started later finds the descriptor closed, as its caller left it.
+    """
+    while (descriptor := os.open("/dev/null", os.O_RDWR)) <= _STDERR:
+        pass
+    os.close(descriptor)
 
 
 def failed(
@@ -132,3 +200,50 @@ def cannot_start(argv: Sequence[str], error: OSError, *, hint: str = "") -> Proc
         message=f"cannot start {argv[0]!r}: {error.strerror}",
         hint=hint or f"tried: {pasteable(argv)}",
     )
+
+
+def stream(
+    argv: Sequence[str],
+    *,
+    on_line: Callable[[str], None],
+    env: Mapping[str, str] | None = None,
+    hint: str = "",
+) -> Completed:
+    """Run a long program in a process group of its own and hand on each line it prints, standard error included.
+
+    It has no time limit: that of a download is the network's. When the waiting is cut short, by an interrupt too, the
+    group is killed before this returns.
+
+    Args:
+        argv: program and arguments; the program is looked up on PATH.
+        on_line: gets each line without its end; bytes that are not UTF-8 arrive as surrogates.
+        env: the whole environment, or None for the caller's.
+        hint: what to tell the user when it cannot be started.
+
+    Returns:
+        The ending, with the last lines as `stdout`.
+
+    Raises:
+        ProcessError: the program cannot be started.
+    """
+    try:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=env, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise cannot_start(argv, error, hint=hint) from error
+    tail: collections.deque[bytes] = collections.deque(maxlen=_TAIL_LINES)
+    try:
+        assert process.stdout is not None  # noqa: S101 - for mypy: stdout=PIPE gives a pipe
+        with process.stdout as lines:
+            for line in lines:
+                tail.append(line)
+                on_line(os.fsdecode(line.rstrip(b"\r\n")))
+        returncode = process.wait()
+    finally:
+        if process.returncode is None:  # not reaped yet: the number is still this group's
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return Completed(argv=tuple(argv), returncode=returncode, stdout=b"".join(tail), stderr=b"")

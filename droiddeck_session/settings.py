@@ -1,14 +1,99 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The settings: one table of models that drives files, environment variables, help and JSON Schema.
+"""The settings: one table of models that drives files, environment variables, options, help and JSON Schema.
 
-Five layers, later over earlier: vendor, system, user, environment, flags. Every value keeps the name of the layer it is from.
+Five layers, later over earlier: vendor, system, user, environment, flags. Every value keeps the name of the layer it is
+from. A key is a field here and a line of `config/config.toml`; nothing else lists it.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from droiddeck_session.layers import places
+from droiddeck_session.paths import SYSTEM_CONFIG, Directories
+from droiddeck_session.setting_keys import Flag, keys_of
+from droiddeck_session.setting_layers import Layer, merge, nested, of_environment, of_flags, of_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from droiddeck_session.setting_keys import Key
+
+FILE_NAME: Final = "config.toml"
+# The origin of a value that no layer set; the vendor's file sets them all, so only a value made by hand has it.
+NO_LAYER: Final = "default"
+
+_VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# RFC 1123 label: what both the kernel's nodename and programs that resolve it accept.
+_HOST_LABEL: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+
+
+def _any_text(value: object) -> str:
+    # Not pydantic's own str: a path may hold bytes that are not UTF-8 (PEP 383), which that refuses.
+    if not isinstance(value, str):
+        raise PydanticCustomError("string_type", "Input should be a text")
+    if "\0" in value:
+        raise ValueError("holds a NUL, which no path, argument or variable can")
+    return value
+
+
+def _some_text(value: object) -> str:
+    if value == "":
+        raise ValueError("must not be empty")
+    return _any_text(value)
+
+
+def _text_or_unset(value: object) -> str | None:
+    return None if value is None else _any_text(value) or None
+
+
+def _path_or_unset(value: object) -> str | None:
+    path = _text_or_unset(value)
+    if path is not None and not path.startswith("/"):
+        raise ValueError("must be an absolute path")
+    return path
+
+
+def _host_or_unset(value: object) -> str | None:
+    name = _text_or_unset(value)
+    if name is not None and not _HOST_LABEL.fullmatch(name):
+        raise ValueError("must be 1 to 63 letters, digits or hyphens, not led or ended by a hyphen")
+    return name
+
+
+def _variable_name(name: str) -> str:
+    if not _VARIABLE_NAME.fullmatch(name):
+        raise ValueError("is no name of a variable: letters, digits and _, not led by a digit")
+    return name
+
+
+# TOML has no null: an empty text leaves such a setting unset.
+_TEXT: Final = WithJsonSchema({"type": "string"})
+Value = Annotated[str, PlainValidator(_any_text), _TEXT]
+Text = Annotated[str, PlainValidator(_some_text), WithJsonSchema({"type": "string", "minLength": 1})]
+OptionalText = Annotated[str | None, PlainValidator(_text_or_unset), _TEXT]
+OptionalPath = Annotated[
+    str | None, PlainValidator(_path_or_unset), WithJsonSchema({"type": "string", "pattern": "^(/|$)"})
+]
+OptionalHost = Annotated[
+    str | None,
+    PlainValidator(_host_or_unset),
+    WithJsonSchema({"type": "string", "pattern": f"^({_HOST_LABEL.pattern})?$"}),
+]
+VariableName = Annotated[
+    str,
+    AfterValidator(_variable_name),
+    WithJsonSchema({"type": "string", "pattern": f"^{_VARIABLE_NAME.pattern}$"}),
+]
+Pixels = Annotated[int, Field(ge=1, le=16384)]
+Rate = Annotated[int, Field(ge=0, le=1000)]
+Seconds = Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)]
 
 
 class _Section(BaseModel):
@@ -18,48 +103,62 @@ class _Section(BaseModel):
 class GuestSettings(_Section):
     """[guest]: which rootfs, and who one is in it."""
 
-    name: str = Field("demo", description="guest to start: a name of `guest list`, or the absolute path of a rootfs")
-    hostname: str | None = Field(None, description="host name inside the guest; unset: DroidDeck")
-    identity: Literal["caller", "root"] = Field("caller", description="ids inside: the caller's, or emulated root")
+    name: Annotated[Text, Flag("--guest")] = Field(
+        "demo", description="guest to start: a name of `guest list`, or the absolute path of a rootfs"
+    )
+    hostname: Annotated[OptionalHost, Flag("--hostname")] = Field(
+        None, description="host name inside the guest; unset: DroidDeck"
+    )
+    identity: Annotated[Literal["caller", "root"], Flag("--identity")] = Field(
+        "caller", description="ids inside: the caller's, or emulated root"
+    )
 
 
 class BackendSettings(_Section):
     """[backend]: what translates paths."""
 
-    name: str = Field("auto", description="backend to use; auto takes the first that confines")
-    proot: str | None = Field(None, description="proot program; unset: proot on PATH")
-    bwrap: str | None = Field(None, description="bwrap program; unset: bwrap on PATH")
+    name: Annotated[Text, Flag("--backend")] = Field(
+        "auto", description="backend to use; auto takes the first that confines"
+    )
+    proot: OptionalText = Field(None, description="proot program; unset: proot on PATH")
+    bwrap: OptionalText = Field(None, description="bwrap program; unset: bwrap on PATH")
 
 
 class SessionSettings(_Section):
     """[session]: how sessions end and what they leave."""
 
-    grace: Annotated[float, Field(ge=0, le=600)] = Field(5.0, description="seconds from TERM to KILL")
-    linger: Annotated[float, Field(ge=0, le=600)] = Field(5.0, description="seconds that leftovers may outlive the main program")
+    grace: Annotated[Seconds, Flag("--grace")] = Field(5.0, description="seconds from TERM to KILL")
+    linger: Annotated[Seconds, Flag("--linger")] = Field(
+        5.0, description="seconds that leftovers may outlive the main program"
+    )
     keep: Annotated[int, Field(ge=1, le=10000)] = Field(30, description="finished session folders that are kept")
 
 
 class DisplaySettings(_Section):
     """[display]: the output that gamescope draws to."""
 
-    width: Annotated[int, Field(ge=1, le=16384)] = Field(1280, description="width in pixels")
-    height: Annotated[int, Field(ge=1, le=16384)] = Field(720, description="height in pixels")
-    refresh: Annotated[int, Field(ge=0, le=1000)] = Field(60, description="refresh rate in Hz; 0: unknown")
-    fps: Annotated[int, Field(ge=0, le=1000)] = Field(0, description="frame cap; 0: none")
-    hdr: bool = Field(default=False, description="high dynamic range")
-    stretch_16x9: bool = Field(default=False, description="render 16:9 and stretch it over the output")
-    realtime: bool = Field(default=False, description="real-time priority for gamescope")
+    width: Annotated[Pixels, Flag("--width")] = Field(1280, description="width in pixels")
+    height: Annotated[Pixels, Flag("--height")] = Field(720, description="height in pixels")
+    refresh: Annotated[Rate, Flag("--refresh")] = Field(60, description="refresh rate in Hz; 0: unknown")
+    fps: Annotated[Rate, Flag("--fps")] = Field(0, description="frame cap; 0: none")
+    hdr: Annotated[bool, Flag("--hdr")] = Field(default=False, description="high dynamic range")
+    stretch_16x9: Annotated[bool, Flag("--stretch-16x9")] = Field(
+        default=False, description="render 16:9 and stretch it over the output"
+    )
+    realtime: Annotated[bool, Flag("--realtime")] = Field(default=False, description="real-time priority for gamescope")
 
 
 class SteamSettings(_Section):
     """[steam]: the client."""
 
-    deck: bool = Field(default=True, description="present the machine as a Steam Deck")
-    mangoapp: bool = Field(default=True, description="performance overlay")
-    ui: Literal["bigpicture", "desktop"] = Field("bigpicture", description="the client's user interface")
-    channel: str = Field("steamdeck_publicbeta", description="client beta channel")
-    language: str = Field("english", description="client language")
-    xalia: bool = Field(default=False, description="Proton's Xalia helper")
+    deck: Annotated[bool, Flag("--deck")] = Field(default=True, description="present the machine as a Steam Deck")
+    mangoapp: Annotated[bool, Flag("--mangoapp")] = Field(default=True, description="performance overlay")
+    ui: Annotated[Literal["bigpicture", "desktop"], Flag("--ui")] = Field(
+        "bigpicture", description="the client's user interface"
+    )
+    channel: Annotated[Text, Flag("--channel")] = Field("steamdeck_publicbeta", description="client beta channel")
+    language: Annotated[Text, Flag("--language")] = Field("english", description="client language")
+    xalia: Annotated[bool, Flag("--xalia")] = Field(default=False, description="Proton's Xalia helper")
 
 
 class GraphicsSettings(_Section):
@@ -74,21 +173,25 @@ class GraphicsSettings(_Section):
 class SyncSettings(_Section):
     """[sync]: how Wine synchronises."""
 
-    backend: Literal["ntsync", "fsync", "esync", "wineserver"] = Field("ntsync", description="first choice")
+    backend: Annotated[Literal["ntsync", "fsync", "esync", "wineserver"], Flag("--sync")] = Field(
+        "ntsync", description="first choice of how Wine synchronises"
+    )
 
 
 class FastPathSettings(_Section):
     """[fast_path]: path calls answered inside the process."""
 
-    enabled: bool = Field(default=True, description="use it where the backend offers it")
+    enabled: Annotated[bool, Flag("--fast-path")] = Field(
+        default=True, description="use the fast path where the backend offers it"
+    )
 
 
 class AndroidSettings(_Section):
     """[android]: folders of the app, which it passes in the environment."""
 
-    files: str | None = Field(None, description="the app's files folder")
-    cache: str | None = Field(None, description="the app's cache folder")
-    storage: str | None = Field(None, description="external storage")
+    files: OptionalPath = Field(None, description="the app's files folder")
+    cache: OptionalPath = Field(None, description="the app's cache folder")
+    storage: OptionalPath = Field(None, description="external storage")
 
 
 class Settings(_Section):
@@ -103,4 +206,66 @@ class Settings(_Section):
     sync: SyncSettings = SyncSettings()
     fast_path: FastPathSettings = FastPathSettings()
     android: AndroidSettings = AndroidSettings()
-    environment: dict[str, str] = Field(default_factory=dict, description="variables for the guest")
+    environment: dict[VariableName, Value] = Field(
+        default_factory=dict, repr=False, description="variables for the guest"
+    )
+
+
+KEYS: Final[Mapping[str, Key]] = keys_of(Settings)
+
+
+@dataclass(frozen=True)
+class LoadedSettings:
+    """The settings of all layers together, and who set each of them.
+
+    Attributes:
+        settings: the values.
+        origins: by dotted key, `environment.NAME` among them: a file's path, `environment DROIDDECK_...`, `flag --...`.
+    """
+
+    settings: Settings
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def origin(self, key: str) -> str:
+        """Return who set a key, as `guest.name`; `default` where no layer did."""
+        return self.origins.get(key, NO_LAYER)
+
+
+def layers_of(
+    *, directories: Directories, environ: Mapping[str, str], flags: Mapping[str, object], system: Path = SYSTEM_CONFIG
+) -> tuple[Layer, ...]:
+    """Return all layers, the weakest first; what is wrong in one is told by its `faults`."""
+    return (
+        *(of_path(path, origin, Settings) for path, origin in places(FILE_NAME, directories, system=system)),
+        of_environment(environ, Settings),
+        of_flags(flags, Settings),
+    )
+
+
+def load(
+    *, directories: Directories, environ: Mapping[str, str], flags: Mapping[str, object], system: Path = SYSTEM_CONFIG
+) -> LoadedSettings:
+    """Return the settings for this user, environment and command line.
+
+    Args:
+        directories: where the user's configuration is.
+        environ: the caller's environment; `DROIDDECK_<SECTION>_<KEY>` is read.
+        flags: what options gave, by dotted key.
+        system: the system's configuration folder.
+
+    Raises:
+        SettingError: the first fault of the weakest layer that has one; names file and line, variable or option.
+    """
+    layers = layers_of(directories=directories, environ=environ, flags=flags, system=system)
+    for fault in (fault for layer in layers for fault in layer.faults):
+        raise fault
+    return combined(layers)
+
+
+def combined(layers: tuple[Layer, ...]) -> LoadedSettings:
+    """Return what layers without faults say together."""
+    values = merge(*(layer.values for layer in layers))
+    return LoadedSettings(
+        settings=Settings.model_validate(nested(values), strict=True),
+        origins={key: sourced.origin for key, sourced in values.items()},
+    )

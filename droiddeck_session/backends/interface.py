@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from droiddeck_session.plan.capabilities import Capabilities
     from droiddeck_session.plan.model import Plan
+
+# PATH of the host programs themselves; the guest's own is in the plan.
+HOST_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from droiddeck_session.plan.model import Frozen
+from droiddeck_session.plan.model import Frozen, OsText
 
 
 class Capabilities(Frozen):
@@ -19,6 +19,7 @@ class Capabilities(Frozen):
         confines: guest-only files are visible and host-only files are not, through libc and every raw call probed.
         leaks: names of the calls that reached the host (`statx`, `openat2`, `faccessat2`, ... or `everything`).
         options: names of the command-line options that the program knows, without dashes.
+        host_environment: variables that the program itself needs on the host, as the probe found.
         kernel_identity: how much of uname(2) it can set: nothing, the release alone, or all fields.
         nodename: it can set the host name.
         change_identity: it can show other user and group ids than the caller's.
@@ -30,6 +31,7 @@ class Capabilities(Frozen):
         signal_status: death by signal n is told as 128+n (or by the same signal).
         tree_ends_with_main: what the main program leaves behind ends with it.
         stays_parent: its process stays between the supervisor and the main program.
+        traces: its process answers the guest's system calls: the tree is broken without it; a wrapper is not missed.
         forwards_signals: TERM to its process reaches the main program.
         fast_path: it lets the fast path's page through.
     """
@@ -38,11 +40,12 @@ class Capabilities(Frozen):
     available: bool
     why_not: str = ""
     fix: str = ""
-    program: str = ""
+    program: OsText = ""
     version: str = ""
     confines: bool = False
     leaks: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    host_environment: tuple[tuple[str, OsText], ...] = ()
     kernel_identity: Literal["none", "release", "full"] = "none"
     nodename: bool = False
     change_identity: bool = False
@@ -54,5 +57,6 @@ class Capabilities(Frozen):
     signal_status: bool = False
     tree_ends_with_main: bool = False
     stays_parent: bool = False
+    traces: bool = False
     forwards_signals: bool = False
     fast_path: bool = False

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plan: everything a session will do, as one frozen value that is printed, executed, logged and compared.
+r"""The plan: everything a session will do, as one frozen value that is printed, executed, logged and compared.
 
-A plan has two forms. The symbolic one names its session folder `@session@`: it is what `plan` prints and golden tests compare.
-`bind` gives the concrete one that is staged, run and logged.
+A plan has two forms. The symbolic one names its session folder `@session@`: it is what `plan` prints and golden tests
+compare. `fast_path.bound` gives the concrete one that is staged, run and logged.
 
-Paths and values are byte strings to the kernel. They are `str` here with surrogateescape (PEP 383), so a byte that is not
-UTF-8 is one lone surrogate; JSON writes it as `\\udc80` to `\\udcff` and reads it back.
+Paths and values are byte strings to the kernel. They are `str` here with surrogateescape (PEP 383), so a byte that is
+not UTF-8 is one lone surrogate; JSON writes it as `\udc80` to `\udcff` and reads it back.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchem
 
 SCHEMA: Final = 1
 SESSION: Final = "@session@"
+NOT_RECORDED: Final = "(not recorded)"
+# How the origin of what the project's own tables and code put into a plan begins; the rest is from the user.
+OWN_ORIGIN: Final = "vendor"
 
 
 def _os_text(value: object) -> str:
@@ -89,10 +92,15 @@ class StagedFile(Frozen):
         mode: permission bits.
     """
 
-    path: str
-    content: str | None = None
+    path: OsText
+    content: OsText | None = None
     program: str | None = None
     mode: int = 0o644
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether an empty folder is made."""
+        return self.content is None and self.program is None
 
 
 class MountPoint(Frozen):
@@ -133,7 +141,8 @@ class Plan(Frozen):
     """What a session is: the guest, the backend's name, binds, environment, command line and files to stage.
 
     Attributes:
-        kernel_release: the value of `--kernel-release` (seven backslash-led fields), or None to leave the kernel's identity.
+        binds: parents before what lies below them, one for each guest path: the order in which the kernel mounts them.
+        kernel_release: the value of `--kernel-release` (seven backslash-led fields), or None to leave the kernel's.
         nodename: the host name that the guest sees, or None for the host's.
         cwd: guest path of the working directory.
         argv: what runs inside, `env -i NAME=VALUE... PROGRAM ARGS` not yet prepended; see `command_line`.
@@ -171,6 +180,15 @@ class Plan(Frozen):
         This one list is what a proot-style tracer gets, what the fast-path key covers and what PROOT_FP_BINDS holds.
         """
         return tuple(bind.host if bind.host == bind.guest else f"{bind.host}:{bind.guest}" for bind in self.binds)
+
+    def without_values(self) -> Plan:
+        """Return the plan as it may be kept in a log: no value the user gave, no argument of the user's program."""
+        environment = tuple(
+            entry if entry.origin.startswith(OWN_ORIGIN) else entry.model_copy(update={"value": NOT_RECORDED})
+            for entry in self.environment
+        )
+        shown = (*self.argv[:1], *(NOT_RECORDED for _ in self.argv[1:])) if self.kind == "run" else self.argv
+        return self.model_copy(update={"environment": environment, "argv": shown})
 
     def to_json(self) -> str:
         """Return the plan as one line of JSON; `from_json` reads it back."""

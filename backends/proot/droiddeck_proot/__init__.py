@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Drives any proot: Debian's, Termux's, a patched one."""
+"""The proot backend: drives whatever proot is installed."""

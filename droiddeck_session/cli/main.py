@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command `droiddeck-session`: a table of verbs, each imported only when it is called.
+
+This module and click are all that is imported before the verb is known; a test holds that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from typing import Final
+
+import click
+
+from droiddeck_session import __version__
+from droiddeck_session.cli.output import WRAPPING_VERBS, fail
+from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_USAGE, DroiddeckError
+
+# verb: module of cli/, what it is for (shown by --help without importing the module)
+VERBS: Final = {
+    "run": ("session", "run a program in a guest"),
+    "steam": ("session", "start the Steam client in a guest"),
+    "desktop": ("session", "start the guest's desktop"),
+    "plan": ("plan", "show what run, steam or desktop would do, and why"),
+    "guest": ("guest", "make, import, list, show, remove and enter guests"),
+    "doctor": ("doctor", "check this machine and its guests, with a fix for each fault"),
+    "settings": ("settings", "show, explain and validate settings"),
+    "completion": ("completion", "print the shell completion for bash, zsh or fish"),
+    "version": ("version", "print the version"),
+}
+
+
+class VerbGroup(click.Group):
+    """A group that knows its verbs by name and imports the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the verbs in the table's order."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import the verb's module and return its command of the same name."""
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"droiddeck_session.cli.{VERBS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """List the verbs without importing their modules."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
+
+
+@click.command(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="droiddeck-session")
+def droiddeck_session() -> None:
+    """Start, watch and end Steam, Proton and desktop sessions in a Linux rootfs, without root or kernel containers.
+
+    Exit status: run, steam, desktop and guest shell end as the program did (125 our own failure, 126 cannot run,
+    127 not found, 128+n killed by signal n); see droiddeck-session(1) for the other verbs.
+    """
+
+
+def _verb(arguments: list[str]) -> str:
+    """Return the verb of a command line, `guest shell` as two words, empty where there is none."""
+    words = [word for word in arguments if not word.startswith("-")][:2]
+    return " ".join(words) if words == ["guest", "shell"] else "".join(words[:1])
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and end the process with its exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    verb = _verb(arguments)
+    usage_status = EXIT_OWN_FAILURE if verb in WRAPPING_VERBS else EXIT_USAGE
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    try:
+        status = droiddeck_session.main(arguments, prog_name="droiddeck-session", standalone_mode=False)
+    except DroiddeckError as error:
+        fail(error, verb=verb, as_json="--json" in own)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(usage_status)
+    except click.Abort:
+        sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        # The reader of our answer is gone; there is nobody to tell. Python would complain again at its last flush.
+        sys.stdout = None
+        sys.exit(128 + signal.SIGPIPE)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

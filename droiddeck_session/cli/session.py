@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The foreground verbs: `run`, `steam`, `desktop`. They end as the program did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from droiddeck_session.cli.output import environment, note
+from droiddeck_session.cli.setting_flags import flag_options, given_flags
+from droiddeck_session.errors import UsageError
+from droiddeck_session.plan.request import Request, parse_bind, parse_variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from droiddeck_session.plan.model import Kind
+
+# What every session can be told; the output's and the client's settings matter to some kinds only.
+COMMON_SETTINGS = ("guest.name", "guest.hostname", "guest.identity", "backend.name", "fast_path.enabled")
+DISPLAY_SETTINGS = ("display.width", "display.height", "display.refresh", "display.fps", "display.hdr")
+STEAM_SETTINGS = ("steam.ui", "steam.deck", "steam.language", "steam.channel")
+SETTINGS_OF = {
+    "run": COMMON_SETTINGS,
+    "desktop": (*COMMON_SETTINGS, *DISPLAY_SETTINGS),
+    "steam": (*COMMON_SETTINGS, *DISPLAY_SETTINGS, *STEAM_SETTINGS),
+}
+
+
+def session_options(kind: Kind) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator with the options that a verb starting a session of this kind has in common with `plan`."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        own = (
+            click.option(
+                "--bind", "binds", multiple=True, metavar="HOST[:GUEST]", help="Show a host path in the guest."
+            ),
+            click.option("--ro-bind", "ro_binds", multiple=True, metavar="HOST[:GUEST]", help="The same, read-only."),
+            click.option(
+                "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Set a variable in the guest."
+            ),
+            click.option("--cwd", metavar="DIR", help="Working directory, a guest path."),
+        )
+        for option in reversed(own):
+            command = option(command)
+        return flag_options(SETTINGS_OF[kind])(command)
+
+    return decorate
+
+
+def request_of(kind: Kind, options: dict[str, Any]) -> Request:
+    """Return the request that a verb's options and arguments make."""
+    binds = [parse_bind(text, read_only=False, origin="flag --bind") for text in options["binds"]]
+    binds += [parse_bind(text, read_only=True, origin="flag --ro-bind") for text in options["ro_binds"]]
+    return Request(
+        kind=kind,
+        argv=tuple(options.get("argv") or ()),
+        url=options.get("url"),
+        binds=tuple(binds),
+        variables=tuple(parse_variable(text) for text in options["variables"]),
+        cwd=options["cwd"],
+    )
+
+
+def _launch(kind: Kind, options: dict[str, Any]) -> int:
+    from droiddeck_session.session.launch import launch  # noqa: PLC0415 - --help shall not pay for it
+
+    return launch(request_of(kind, options), given_flags(options), environ=environment(), tell=note)
+
+
+def program_of(options: dict[str, Any]) -> None:
+    """Refuse a `run` without a program.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not options["argv"]:
+        raise UsageError(
+            code="NO_PROGRAM",
+            message="run: no program given",
+            hint="droiddeck-session run [OPTIONS] -- PROGRAM [ARGS...]",
+        )
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@session_options("run")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGS]...")
+def run(**options: Any) -> int:
+    """Run PROGRAM in the guest with this terminal as its own, and end as it ends."""
+    program_of(options)
+    return _launch("run", options)
+
+
+@click.command()
+@session_options("steam")
+@click.argument("url", required=False, metavar="[steam://URL]")
+def steam(**options: Any) -> int:
+    """Start the Steam client in the guest and end as it ends.
+
+    Where the guest has no client, an open stand-in takes its place and says so.
+    """
+    return _launch("steam", options)
+
+
+@click.command()
+@session_options("desktop")
+def desktop(**options: Any) -> int:
+    """Start the guest's desktop and end as it ends."""
+    return _launch("desktop", options)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One foreground session from request to exit status: plan, folder, staging, supervision, tidying."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+from typing import TYPE_CHECKING
+
+from droiddeck_session.errors import FilesError
+from droiddeck_session.guest import staging
+from droiddeck_session.guest.store import use
+from droiddeck_session.plan.fast_path import bound
+from droiddeck_session.session.folder import SessionFolder
+from droiddeck_session.session.prepare import Prepared, prepare
+from droiddeck_session.session.supervisor import supervise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from droiddeck_session.backends.interface import HostCommand
+    from droiddeck_session.plan.request import Request
+
+
+def warnings(prepared: Prepared) -> list[str]:
+    """Return what a person should know before this session runs, one line each."""
+    lines = []
+    if prepared.capabilities.leaks:
+        leaks = ", ".join(prepared.capabilities.leaks)
+        lines.append(f"backend {prepared.capabilities.backend} does not confine these calls to the guest: {leaks}")
+    if prepared.plan.stand_ins:
+        names = ", ".join(prepared.plan.stand_ins)
+        lines.append(
+            f"guest {prepared.plan.guest.name!r} lacks these programs, open stand-ins take their place: {names}"
+        )
+    return lines
+
+
+def staged_command(prepared: Prepared) -> tuple[HostCommand, str]:
+    """Stage the plan into a new folder and return the host command that uses it, with the folder.
+
+    For `plan --shell`: the folder is the user's to remove.
+
+    Raises:
+        FilesError: the folder cannot be made or filled.
+    """
+    parent = prepared.directories.state / "staged"
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = tempfile.mkdtemp(dir=parent)
+    except OSError as error:
+        raise FilesError(
+            code="STATE_NOT_WRITABLE",
+            message=f"cannot make a folder in {parent}: {error.strerror}",
+            hint="set XDG_STATE_HOME to a folder that can be written",
+        ) from error
+    concrete = bound(prepared.plan, folder, secrets.token_hex(16))
+    staging.stage(concrete)
+    return prepared.backend.command(concrete, prepared.capabilities), folder
+
+
+def launch(
+    request: Request,
+    flags: Mapping[str, object],
+    *,
+    environ: Mapping[str, str],
+    tell: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Run one session in the foreground and return its exit status as design 3.9 has it.
+
+    Args:
+        request: what to run.
+        flags: settings given on the command line, by dotted key.
+        environ: the caller's environment.
+        tell: gets each line for the person at the terminal.
+
+    Raises:
+        DroiddeckError: the session could not be started; nothing of it is left.
+    """
+    prepared = prepare(request, flags, environ=environ)
+    for line in warnings(prepared):
+        tell(line)
+    settings = prepared.loaded.settings.session
+    token = secrets.token_hex(16)
+    with contextlib.ExitStack() as stack:
+        if prepared.guest is not None:
+            stack.enter_context(use(prepared.guest))
+        folder = stack.enter_context(
+            SessionFolder.create(prepared.directories, label=prepared.plan.label, keep=settings.keep)
+        )
+        concrete = bound(prepared.plan, os.fspath(folder.path), token)
+        stack.callback(staging.clear, concrete)
+        folder.write("plan.json", concrete.without_values().to_json() + "\n")
+        for bind in concrete.dropped:
+            folder.log.info("bind left out", host=bind.host, guest=bind.guest, origin=bind.origin, why=bind.why)
+        staging.stage(concrete)
+        command = prepared.backend.command(concrete, prepared.capabilities)
+        ending = supervise(command, capabilities=prepared.capabilities, token=token, folder=folder, settings=settings)
+    if ending.reason:
+        tell(ending.reason)
+    return ending.status

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wrappers and tracers that die, or tell a wrong status."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from supervised import BWRAP, BWRAP_COMMAND, PROOT, PROOT_COMMAND, Supervised, end_all, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    yield
+    end_all()
+
+
+def test_a_dead_tracer_is_told_and_nothing_of_its_session_is_left(tmp_path: Path) -> None:
+    script = f"setsid sleep 600 & echo up > {tmp_path}/up; sleep 600; exit 0"
+    session = Supervised(tmp_path / "state", ["sh", "-c", script], wrapper=PROOT_COMMAND, capabilities=PROOT).start()
+    session.wait_for(tmp_path / "up")
+    os.kill(session.event("guest.started")["pid"], signal.SIGKILL)
+    assert session.wait() == 125
+    assert session.members() == []
+    assert session.event("tracer.died")["how"] == "killed by SIGKILL (signal 9)"
+    assert session.event("session.failed")["code"] == "TRACER_DIED"
+    assert "the proot tracer died (killed by SIGKILL (signal 9))" in session.ending()["reason"]
+    again = Supervised(tmp_path / "state", ["true"], wrapper=PROOT_COMMAND, capabilities=PROOT)
+    assert again.run() == 0
+
+
+def test_a_tracer_whose_tracees_die_with_it_is_told_as_well(tmp_path: Path) -> None:
+    # PR_SET_PDEATHSIG stands for PTRACE_O_EXITKILL.
+    tracer = (
+        "import ctypes, os, signal, sys\n"
+        "if (child := os.fork()) == 0:\n"
+        "    ctypes.CDLL(None).prctl(1, signal.SIGKILL); os.execvp(sys.argv[1], sys.argv[1:])\n"
+        "os.waitpid(child, 0)\n"
+    )
+    script = f"echo up > {tmp_path}/up; exec sleep 600"
+    session = Supervised(
+        tmp_path / "state", ["sh", "-c", script], wrapper=[sys.executable, "-c", tracer], capabilities=PROOT
+    ).start()
+    session.wait_for(tmp_path / "up")
+    os.kill(session.event("guest.started")["pid"], signal.SIGKILL)
+    assert session.wait() == 125
+    assert session.event("session.failed")["code"] == "TRACER_DIED"
+
+
+def test_a_dead_wrapper_is_not_missed(tmp_path: Path) -> None:
+    script = f"echo up > {tmp_path}/up; while ! [ -s {tmp_path}/go ]; do sleep 0.02; done; exit 6"
+    session = Supervised(tmp_path / "state", ["sh", "-c", script], wrapper=BWRAP_COMMAND, capabilities=BWRAP).start()
+    session.wait_for(tmp_path / "up")
+    wrapper = session.event("guest.started")["pid"]
+    os.kill(wrapper, signal.SIGKILL)
+    until(lambda: not Path(f"/proc/{wrapper}").exists(), "the wrapper is gone and reaped")
+    assert session.running.poll() is None
+    (tmp_path / "go").write_text("go")
+    assert session.wait() == 6
+    assert session.ending()["main_status_known"]
+
+
+def test_term_reaches_a_program_under_a_tracer_that_ignores_it(tmp_path: Path) -> None:
+    session = Supervised(
+        tmp_path / "state", ["sleep", "600"], wrapper=PROOT_COMMAND, capabilities=PROOT, grace=600
+    ).start()
+    session.event("guest.started")
+    until(lambda: len(session.members()) == 1, "the program runs")
+    session.send(signal.SIGTERM)
+    session.wait()
+    assert session.members() == []
+    assert session.events()[-1]["event"] == "session.stopped"
+
+
+def test_a_wrapper_that_fails_before_it_starts_anything_is_told_by_its_own_status(tmp_path: Path) -> None:
+    session = Supervised(tmp_path / "state", ["true"], wrapper=["sh", "-c", "exit 77", "wrapper"], capabilities=BWRAP)
+    assert session.run() == 77
+    assert not session.ending()["main_status_known"]
+
+
+def test_a_wrapper_that_does_not_end_after_its_child_is_ended(tmp_path: Path) -> None:
+    script = f"while ! [ -s {tmp_path}/go ]; do sleep 0.02; done; exit 3"
+    wrapper = ["sh", "-c", '"$@"; kill -STOP $$', "wrapper"]
+    session = Supervised(tmp_path / "state", ["sh", "-c", script], wrapper=wrapper, capabilities=BWRAP).start()
+    session.event("guest.main_program")
+    (tmp_path / "go").write_text("go")
+    assert session.wait() == 3
+    wrapper_pid = session.event("guest.started")["pid"]
+    assert not Path(f"/proc/{wrapper_pid}").exists()

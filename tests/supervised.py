@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Drives a real supervisor in a process of its own: what a foreground verb does, less the plan.
+
+The tests' half starts that process, watches its session folder and /proc, and waits for conditions, never for times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from droiddeck_session.backends.interface import HostCommand
+from droiddeck_session.paths import directories
+from droiddeck_session.plan.capabilities import Capabilities
+from droiddeck_session.session.folder import SessionFolder
+from droiddeck_session.session.supervisor import supervise
+from droiddeck_session.settings import SessionSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+DIRECT: Final = {"backend": "direct", "main_status": True, "signal_status": True}
+BWRAP: Final = {"backend": "bwrap", "main_status": True, "signal_status": True, "stays_parent": True}
+PROOT: Final = {"backend": "proot", "stays_parent": True, "traces": True}
+# Roots at / need no guest: these tests are about processes.
+BWRAP_COMMAND: Final = ("bwrap", "--dev-bind", "/", "/")
+PROOT_COMMAND: Final = ("proot", "-r", "/")
+GENEROUS: Final = 30.0
+_STARTED: Final[list[Supervised]] = []
+
+
+def main(argument: str) -> int:
+    """Supervise one command as a foreground verb does, and write its ending beside the state directory."""
+    wanted: dict[str, Any] = json.loads(argument)
+    state = Path(wanted["state"])
+    token = wanted.get("token") or secrets.token_hex(16)
+    inner = ["/usr/bin/env", "-i", f"PATH={PATH}", "TERM=dumb", f"DROIDDECK_SESSION={token}", *wanted["argv"]]
+    command = HostCommand(argv=(*wanted["wrapper"], *inner), env={"PATH": PATH}, cwd="/")
+    with SessionFolder.create(directories({"XDG_STATE_HOME": str(state)}), "test", 5) as folder:
+        ending = supervise(
+            command,
+            capabilities=Capabilities(available=True, **wanted["capabilities"]),
+            token=token,
+            folder=folder,
+            settings=SessionSettings(grace=wanted["grace"], linger=wanted["linger"]),
+        )
+    (state / "ending.json").write_text(json.dumps(vars(ending)))
+    return ending.status
+
+
+def until(condition: Callable[[], T], what: str, seconds: float = GENEROUS) -> T:
+    """Wait for a condition and return its value."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.01)
+    return value
+
+
+class Supervised:
+    """A supervisor that runs a command, seen from outside."""
+
+    def __init__(
+        self,
+        state: Path,
+        argv: Sequence[str],
+        *,
+        capabilities: dict[str, Any] = DIRECT,
+        wrapper: Sequence[str] = (),
+        grace: float = 20.0,
+        linger: float = 0.2,
+    ) -> None:
+        state.mkdir(exist_ok=True)
+        self.state = state
+        self.token = secrets.token_hex(16)
+        wanted = {
+            "state": str(state), "argv": list(argv), "wrapper": list(wrapper), "capabilities": capabilities,
+            "grace": grace, "linger": linger, "token": self.token,
+        }  # fmt: skip
+        self.argv = [sys.executable, __file__, json.dumps(wanted)]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, **options: Any) -> Self:
+        """Start it; its output is read by nobody unless asked for."""
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("stdout", subprocess.DEVNULL)
+        self.process = subprocess.Popen(self.argv, env=environment(), **options)
+        _STARTED.append(self)
+        return self
+
+    @property
+    def running(self) -> subprocess.Popen[bytes]:
+        """The supervisor's process."""
+        assert self.process is not None
+        return self.process
+
+    def wait(self, seconds: float = GENEROUS) -> int:
+        """Wait for the supervisor's end and return its status."""
+        return self.running.wait(seconds)
+
+    def run(self, **options: Any) -> int:
+        """Start it and wait for its end."""
+        return self.start(**options).wait()
+
+    def send(self, signum: int) -> None:
+        """Send the supervisor a signal."""
+        self.running.send_signal(signum)
+
+    @property
+    def folder(self) -> Path:
+        """The newest session folder."""
+        return max((self.state / "droiddeck-session/sessions").glob("2*"))
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the newest session's events so far."""
+        try:
+            return [json.loads(line) for line in (self.folder / "events.jsonl").read_bytes().splitlines()]
+        except (ValueError, OSError):
+            return []
+
+    def event(self, name: str) -> dict[str, Any]:
+        """Wait for an event and return it."""
+        return until(lambda: next((event for event in self.events() if event["event"] == name), {}), name)
+
+    def ending(self) -> dict[str, Any]:
+        """Return the Ending that the supervisor returned."""
+        ending: dict[str, Any] = json.loads((self.state / "ending.json").read_text())
+        return ending
+
+    def members(self) -> list[int]:
+        """Return the living processes that carry this session's token."""
+        return carriers(f"DROIDDECK_SESSION={self.token}")
+
+    def wait_for(self, path: Path) -> str:
+        """Wait until the program has written a file, and return its text."""
+        return until(lambda: path.read_text() if path.exists() else "", f"{path} written")
+
+
+def end_all() -> None:
+    """End what a failed test left, so that the next one finds a quiet machine."""
+    while _STARTED:
+        session = _STARTED.pop()
+        if session.running.poll() is None:
+            session.running.kill()
+            session.wait()
+        for stream in (session.running.stdout, session.running.stderr):
+            if stream is not None:
+                stream.close()
+        for pid in session.members():
+            os.kill(pid, signal.SIGKILL)
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of the driver: the project's sources come first."""
+    root = Path(__file__).parent.parent
+    return {**os.environ, "PYTHONPATH": f"{root}:{root}/backends/proot"}
+
+
+def state_of(pid: int) -> str:
+    """Return a process's state letter, empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def parent_of(pid: int) -> int:
+    """Return a process's parent."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def carriers(entry: str) -> list[int]:
+    """Return the processes that run and have an entry in their environment."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and entry.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return [pid for pid in found if state_of(pid) not in {"", "Z", "X"}]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Session folders: names and numbers, one ending each, what a crash leaves, what is kept."""
+
+from __future__ import annotations
+
+import json
+import stat
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from droiddeck_session.errors import FilesError, PlanError
+from droiddeck_session.paths import Directories, directories
+from droiddeck_session.session.folder import COMPLETE, SessionFolder, slug
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Directories:
+    return directories({"XDG_STATE_HOME": str(tmp_path / "state of: mine")})
+
+
+def events(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+
+
+def run_one(here: Directories, label: str = "true", keep: int = 30) -> Path:
+    with SessionFolder.create(here, label, keep) as folder:
+        folder.stopped(status=0)
+    return folder.path
+
+
+@given(st.text())
+def test_a_slug_is_a_safe_part_of_a_name(label: str) -> None:
+    made = slug(label)
+    assert 1 <= len(made) <= 24
+    assert set(made) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+    assert not made.startswith("-")
+    assert slug(made) == made
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [("steam", "steam"), ("My Game: 2.exe", "my-game-2-exe"), ("…", "session"), ("a" * 30, "a" * 24)],
+)
+def test_a_slug_reads_like_its_label(label: str, expected: str) -> None:
+    assert slug(label) == expected
+
+
+def test_a_folder_is_private_and_numbered_within_its_day(here: Directories) -> None:
+    one, two = run_one(here), run_one(here, "steam")
+    assert one.name[10:] == "-01-true"
+    assert two.name[10:] == "-02-steam"
+    assert stat.S_IMODE(one.stat().st_mode) == 0o700
+
+
+def test_the_number_is_the_highest_and_one_not_a_count(here: Directories) -> None:
+    names = [run_one(here, keep=2).name for _ in range(4)]
+    assert [name[11:13] for name in names] == ["01", "02", "03", "04"]
+    day = names[0][:10]
+    (here.sessions / f"{day}-120-other").mkdir()
+    assert run_one(here).name == f"{day}-121-true"
+
+
+def test_only_the_newest_complete_folders_stay_and_no_living_one_goes(here: Directories) -> None:
+    with SessionFolder.create(here, "living", 2) as living:
+        for _ in range(4):
+            run_one(here, keep=2)
+        left = sorted(path.name[11:] for path in here.sessions.glob("2*"))
+        assert left == ["01-living", "03-true", "04-true", "05-true"]
+        assert not (living.path / COMPLETE).exists()
+
+
+def test_there_is_exactly_one_ending(here: Directories) -> None:
+    with SessionFolder.create(here, "x", 5) as folder:
+        folder.failed("GUEST_EXIT", "exit status 3")
+        folder.stopped(status=0)
+    assert [event["event"] for event in events(folder.path)] == ["session.created", "session.failed"]
+    assert (folder.path / COMPLETE).read_text().startswith("collected: session.failed at ")
+
+
+def test_an_error_before_the_start_is_the_ending(here: Directories) -> None:
+    with pytest.raises(PlanError), SessionFolder.create(here, "x", 5) as folder:
+        raise PlanError(code="NO_SUCH_BIND", message="it is not there")
+    assert events(folder.path)[-1]["code"] == "NO_SUCH_BIND"
+    with pytest.raises(KeyboardInterrupt), SessionFolder.create(here, "x", 5) as folder:
+        raise KeyboardInterrupt
+    assert events(folder.path)[-1] | {"t": 0} == {
+        "t": 0, "event": "session.failed", "session": folder.id, "code": "ABANDONED",
+        "message": "given up by KeyboardInterrupt",
+    }  # fmt: skip
+
+
+def test_what_only_the_running_session_needs_is_gone_afterwards(here: Directories) -> None:
+    with SessionFolder.create(here, "x", 5) as folder:
+        for name in ("tmp", "run", "etc"):
+            (folder.path / name).mkdir()
+            (folder.path / name / "file").touch()
+        folder.write("plan.json", "{}")
+    assert sorted(path.name for path in folder.path.iterdir()) == [
+        COMPLETE, "etc", "events.jsonl", "lock", "plan.json", "session.log",
+    ]  # fmt: skip
+
+
+def test_the_next_start_finishes_what_a_crash_left(here: Directories) -> None:
+    folder = here.sessions / "2001-02-03-04-crashed"
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").write_text('{"t": 5, "event": "session.created", "session": "x"}\n{"t": 6, "eve')
+    (folder / "tmp").mkdir()
+    with SessionFolder.create(here, "x", 5) as following:
+        assert [one.session for one in following.recovered] == [folder.name]
+        assert (folder / COMPLETE).exists()
+        assert not (folder / "tmp").exists()
+    assert [event["event"] for event in events(folder)] == ["session.created", "session.recovered", "session.failed"]
+    assert {"event": "session.recovered", "of": folder.name}.items() <= events(following.path)[1].items()
+    with SessionFolder.create(here, "x", 5) as third:
+        assert third.recovered == ()
+
+
+def test_a_note_that_is_no_note_does_no_harm(here: Directories) -> None:
+    for number, text in enumerate([b"", b"\xff\xfe", b"[]", b'{"boot": 3}', b"{" * 5000]):
+        folder = here.sessions / f"2001-02-03-0{number}-crashed"
+        folder.mkdir(parents=True)
+        (folder / "lock").write_bytes(text)
+    with SessionFolder.create(here, "x", 9) as following:
+        assert len(following.recovered) == 5
+
+
+def test_a_session_that_lives_is_not_taken_for_a_crash(here: Directories) -> None:
+    with SessionFolder.create(here, "one", 5) as one, SessionFolder.create(here, "two", 5) as two:
+        assert two.recovered == ()
+        assert not (one.path / COMPLETE).exists()
+
+
+def test_a_state_directory_that_cannot_be_written_is_named_with_a_fix(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file")
+    with pytest.raises(FilesError, match="Not a directory") as refusal:
+        SessionFolder.create(directories({"XDG_STATE_HOME": str(tmp_path / "state")}), "x", 5)
+    assert refusal.value.code == "STATE_NOT_WRITABLE"
+    assert str(tmp_path / "state") in refusal.value.message
+    assert "XDG_STATE_HOME" in refusal.value.hint
+
+
+def test_a_file_of_the_folder_that_cannot_be_written_is_an_error_with_a_fix(here: Directories) -> None:
+    with SessionFolder.create(here, "x", 5) as folder, pytest.raises(FilesError, match="cannot be written"):
+        folder.write("missing/plan.json", "{}")
