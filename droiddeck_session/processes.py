@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from droiddeck_session.errors import EXIT_FILES, DroiddeckError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
 DEFAULT_TIME_LIMIT: Final = 10.0
@@ -135,7 +135,14 @@ class Program:
     pidfd: int
 
 
-def spawn(argv: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, terminal: int | None = None) -> Program:
+def spawn(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str | Path,
+    terminal: int | None = None,
+    keep: Collection[int] = (),
+) -> Program:
     """Start a long-lived program in a process group of its own and leave it to the caller.
 
     Descriptors 0 to 2 are the caller's as they are (closed ones stay closed); all others are closed. Signals that the
@@ -147,6 +154,7 @@ def spawn(argv: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, termi
         cwd: working directory.
         terminal: the controlling terminal, whose foreground group the program becomes before it runs. The caller must
             then have one thread only.
+        keep: further descriptors that stay open in the program.
 
     Raises:
         ProcessError: the program cannot be started.
@@ -161,7 +169,7 @@ def spawn(argv: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, termi
 
     try:
         process = subprocess.Popen(
-            argv, env=env, cwd=cwd, process_group=0, close_fds=True,
+            argv, env=env, cwd=cwd, process_group=0, close_fds=True, pass_fds=keep,
             # The program must not run before its group has the terminal: a shell would find itself in the background.
             preexec_fn=enter_foreground if terminal is not None else None,  # noqa: PLW1509 - one thread, as documented
         )  # fmt: skip

@@ -44,7 +44,8 @@ def main(argument: str) -> int:
     state = Path(wanted["state"])
     token = wanted.get("token") or secrets.token_hex(16)
     inner = ["/usr/bin/env", "-i", f"PATH={PATH}", "TERM=dumb", f"DROIDDECK_SESSION={token}", *wanted["argv"]]
-    command = HostCommand(argv=(*wanted["wrapper"], *inner), env={"PATH": PATH}, cwd="/")
+    report = "--json-status-fd" if wanted["wrapper"][:1] == ["bwrap"] else ""
+    command = HostCommand(argv=(*wanted["wrapper"], *inner), env={"PATH": PATH}, cwd="/", report_option=report)
     with SessionFolder.create(directories({"XDG_STATE_HOME": str(state)}), "test", 5) as folder:
         ending = supervise(
             command,
@@ -163,7 +164,8 @@ def end_all() -> None:
 def environment() -> dict[str, str]:
     """Return the environment of the driver: the project's sources come first."""
     root = Path(__file__).parent.parent
-    return {**os.environ, "PYTHONPATH": f"{root}:{root}/backends/proot"}
+    sources = f"{root}:{root}/backends/proot:{os.environ.get('PYTHONPATH', '')}"
+    return {**os.environ, "PYTHONPATH": sources}
 
 
 def state_of(pid: int) -> str:

@@ -71,4 +71,6 @@ class BwrapBackend:
         if plan.identity.emulated:
             argv += ["--unshare-user", "--uid", str(plan.identity.uid), "--gid", str(plan.identity.gid)]
         argv += ["--chdir", plan.cwd, "--", *plan.command_line()]
-        return HostCommand(argv=tuple(argv), env={"PATH": HOST_PATH}, cwd=plan.guest.root)
+        return HostCommand(
+            argv=tuple(argv), env={"PATH": HOST_PATH}, cwd=plan.guest.root, report_option="--json-status-fd"
+        )

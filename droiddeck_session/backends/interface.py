@@ -24,11 +24,14 @@ class HostCommand:
         argv: program and arguments, each exactly as execve(2) gets it.
         env: the whole environment of the host program; the guest's own is in the plan's command line.
         cwd: host path of its working directory.
+        report_option: an option that makes the program report on a descriptor as bwrap(1)'s `--json-status-fd` does,
+            `exit-code` only if it started the guest's program; who runs the command may insert it after argv[0].
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: str
+    report_option: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,8 +64,10 @@ def request_of(kind: Kind, options: dict[str, Any]) -> Request:
 
 
 def _launch(kind: Kind, options: dict[str, Any]) -> int:
-    from droiddeck_session.session.launch import launch  # noqa: PLC0415 - --help shall not pay for it
+    from droiddeck_session.processes import hold_closed_descriptors  # noqa: PLC0415 - --help shall not pay for it
+    from droiddeck_session.session.launch import launch  # noqa: PLC0415 - as above
 
+    hold_closed_descriptors()
     return launch(request_of(kind, options), given_flags(options), environ=environment(), tell=note)
 
 

@@ -47,15 +47,15 @@ def stage(plan: Plan) -> None:
     make_mount_points(plan)
 
 
-def clear(plan: Plan) -> tuple[str, ...]:
-    """Remove what the guest and the tracer left in the session folder of a concrete plan.
+def clear(folder: str) -> tuple[str, ...]:
+    """Remove what the guest and the tracer left in a session folder.
 
     It never fails: a session's status matters more. What could not be removed is returned, one line each.
     """
     complaints = []
     for name in _LEAVINGS:
         try:
-            remove_tree(f"{plan.session}/{name}")
+            remove_tree(f"{folder}/{name}")
         except DroiddeckError as error:
             complaints.append(error.message)
     return tuple(complaints)

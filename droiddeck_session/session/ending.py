@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from droiddeck_session.plan.capabilities import Capabilities
     from droiddeck_session.session.wait_status import WaitStatus
 
-Failure = Literal["", "GUEST_EXIT", "TRACER_DIED", "STATUS_LOST", "SURVIVORS"]
+Failure = Literal["", "GUEST_EXIT", "NOT_STARTED", "TRACER_DIED", "STATUS_LOST", "SURVIVORS"]
 _KILLED_FROM_OUTSIDE: Final = (
     "the main program was killed by SIGKILL from outside: by a person, for lack of memory, or on Android 12 and later "
     "by the limit on child processes, which the developer options can turn off"
@@ -51,6 +51,7 @@ class Seen:
         main: the main program's own ending; None where the kernel did not tell.
         wrapper: the ending of the process between; None where there is none, or it still runs.
         had_leftovers: whether other members ran when the main program ended.
+        never_started: the wrapper says that it could not set up the guest; what it printed says why.
         tracer_died: a tracer ended before its main program.
         killed: we sent KILL.
         stop_requested: somebody asked the session to end.
@@ -60,6 +61,7 @@ class Seen:
     main: WaitStatus | None
     wrapper: WaitStatus | None
     had_leftovers: bool
+    never_started: bool
     tracer_died: bool
     killed: bool
     stop_requested: bool
@@ -71,6 +73,9 @@ def conclude(seen: Seen, capabilities: Capabilities) -> Ending:
     wrapper = seen.wrapper.in_words() if seen.wrapper else "still running"
     if seen.survivors:
         return _failure("SURVIVORS", f"these processes could not be ended: {', '.join(seen.survivors)}", seen)
+    if seen.never_started:
+        why = f"the {capabilities.backend} backend could not set up the guest ({wrapper}); its own words stand above"
+        return _failure("NOT_STARTED", why, seen)
     if seen.tracer_died:
         why = f"the {capabilities.backend} tracer died ({wrapper}); what it left of the session was ended"
         return _failure("TRACER_DIED", why, seen)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from droiddeck_session.errors import DroiddeckError, FilesError
+from droiddeck_session.guest.staging import clear
 from droiddeck_session.processes import hold_closed_descriptors
 from droiddeck_session.session.events import EventLog, read_events
 from droiddeck_session.session.log import SessionLog
@@ -34,8 +35,6 @@ LOCK: Final = "lock"
 EVENTS: Final = "events.jsonl"
 LOG: Final = "session.log"
 ENDINGS: Final = frozenset({"session.stopped", "session.failed"})
-# What only the running session needs.
-_RUNTIME: Final = ("tmp", "run", "shm", "tracer")
 _NAME: Final = re.compile(r"(\d{4}-\d{2}-\d{2})-(\d{2,})-[a-z0-9-]+")
 _SLUG_LENGTH: Final = 24
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -265,8 +264,7 @@ def _end_orphans(token: str) -> tuple[int, tuple[str, ...]]:
 
 
 def _finish(path: Path, reason: str) -> None:
-    for name in _RUNTIME:
-        shutil.rmtree(path / name, ignore_errors=True)
+    clear(str(path))
     now = dt.datetime.now().astimezone().isoformat(timespec="seconds")
     mark = path / f"{COMPLETE}.new"
     with contextlib.suppress(OSError):

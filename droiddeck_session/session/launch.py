@@ -91,10 +91,9 @@ def launch(
             SessionFolder.create(prepared.directories, label=prepared.plan.label, keep=settings.keep)
         )
         concrete = bound(prepared.plan, os.fspath(folder.path), token)
-        stack.callback(staging.clear, concrete)
         folder.write("plan.json", concrete.without_values().to_json() + "\n")
         for bind in concrete.dropped:
-            folder.log.info("bind left out", host=bind.host, guest=bind.guest, origin=bind.origin, why=bind.why)
+            folder.events.emit("bind.left_out", host=bind.host, guest=bind.guest, origin=bind.origin, why=bind.why)
         staging.stage(concrete)
         command = prepared.backend.command(concrete, prepared.capabilities)
         ending = supervise(command, capabilities=prepared.capabilities, token=token, folder=folder, settings=settings)

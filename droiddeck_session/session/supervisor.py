@@ -29,6 +29,7 @@ from droiddeck_session.processes import Program, hold_closed_descriptors, spawn
 from droiddeck_session.session import main_program, signals, sweep
 from droiddeck_session.session.ending import Ending, Seen, conclude
 from droiddeck_session.session.membership import Membership, children, read_stat, reap_adopted, send
+from droiddeck_session.session.start_report import StartReport
 from droiddeck_session.session.terminal import JOB_STOPS, REACHED_FOR_TERMINAL, Terminal, stop_ourselves
 from droiddeck_session.session.wait_status import WaitStatus, has_ended, signal_name, wait_child
 
@@ -76,6 +77,7 @@ class Supervisor:
         self._terminal = terminal
         self._membership = Membership(token, ancestor=os.getpid())
         self._requests = signals.Requests()
+        self._report = StartReport(command)
         self._program: Program
         self._tasks: TaskGroup
         self._main: MainProgram | None = None
@@ -94,21 +96,22 @@ class Supervisor:
             ProcessError: it cannot be started.
         """
         terminal = self._terminal.to_start_with() if self._terminal else None
-        command = self._command
-        self._program = spawn(command.argv, env=command.env, cwd=command.cwd, terminal=terminal)
+        command, report = self._command, self._report
+        self._program = spawn(report.argv, env=command.env, cwd=command.cwd, terminal=terminal, keep=report.keep)
         if self._terminal and terminal is not None:
             self._terminal.note_given(self._pid)
         self._folder.events.emit("guest.started", pid=self._pid, backend=self._capabilities.backend)
 
     async def run(self) -> Ending:
         """Wait for the session's end, which may be asked for meanwhile, and return how it ended, nothing left of it."""
-        async with anyio.create_task_group() as self._tasks:
-            self._tasks.start_soon(self._follow_child)
-            if self._capabilities.stays_parent:
-                self._tasks.start_soon(self._follow_main)
-            await self._over.wait()
-            ending = await self._conclude()
-            self._tasks.cancel_scope.cancel()
+        with self._report:
+            async with anyio.create_task_group() as self._tasks:
+                self._tasks.start_soon(self._follow_child)
+                if self._capabilities.stays_parent:
+                    self._tasks.start_soon(self._follow_main)
+                await self._over.wait()
+                ending = await self._conclude()
+                self._tasks.cancel_scope.cancel()
         os.close(self._program.pidfd)
         if self._main is not None and self._main.pidfd != self._program.pidfd:
             os.close(self._main.pidfd)
@@ -194,6 +197,10 @@ class Supervisor:
 
     def _wrapper_killed(self) -> bool:
         return self._wrapper_status is not None and self._wrapper_status.signal is not None
+
+    def _exited_without_starting(self) -> bool:
+        exited = self._wrapper_status is not None and self._wrapper_status.signal is None
+        return exited and self._report.never_started()
 
     def _check_tracer(self) -> None:
         """See whether a tracer ended before its main program; a mere wrapper may."""
@@ -287,6 +294,7 @@ class Supervisor:
             main=main,
             wrapper=self._wrapper_status if self._wrapper is not None else None,
             had_leftovers=bool(leftovers),
+            never_started=not self._killing.is_set() and self._exited_without_starting(),
             tracer_died=self._tracer_died,
             killed=self._killing.is_set(),
             stop_requested=self._stop_requested,

@@ -28,7 +28,9 @@ def test_a_session_leaves_a_complete_folder(cli: CommandLine) -> None:
     assert folder.name.endswith("-01-true")
     assert {"plan.json", "session.log", "events.jsonl", ".complete"} <= {path.name for path in folder.iterdir()}
     told = events(folder)
-    assert [event["event"] for event in told] == ["session.created", "guest.started", "guest.exited", "session.stopped"]
+    # Whether a short program is seen while it runs is a matter of time.
+    names = [event["event"] for event in told if event["event"] != "guest.main_program"]
+    assert names == ["session.created", "guest.started", "guest.exited", "session.stopped"]
     assert {event["session"] for event in told} == {folder.name}
 
 

@@ -96,3 +96,12 @@ def test_a_wrapper_that_does_not_end_after_its_child_is_ended(tmp_path: Path) ->
     assert session.wait() == 3
     wrapper_pid = session.event("guest.started")["pid"]
     assert not Path(f"/proc/{wrapper_pid}").exists()
+
+
+def test_a_guest_that_bwrap_cannot_set_up_is_our_failure_not_the_program_s_status(tmp_path: Path) -> None:
+    wrapper = ["bwrap", "--bind", "/no/such/source", "/mnt", *BWRAP_COMMAND[1:]]
+    session = Supervised(tmp_path / "state", ["true"], wrapper=wrapper, capabilities=BWRAP)
+    assert session.run() == 125
+    assert session.event("session.failed")["code"] == "NOT_STARTED"
+    one = Supervised(tmp_path / "state", ["sh", "-c", "exit 1"], wrapper=BWRAP_COMMAND, capabilities=BWRAP)
+    assert one.run() == 1

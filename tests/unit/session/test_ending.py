@@ -14,8 +14,8 @@ from droiddeck_session.session.wait_status import WaitStatus, signal_name
 GOOD = Capabilities(backend="good", available=True, main_status=True, signal_status=True)
 STOCK = Capabilities(backend="stock", available=True, stays_parent=True, traces=True)
 CALM = {
-    "main": None, "wrapper": None, "had_leftovers": False, "tracer_died": False, "killed": False,
-    "stop_requested": False, "survivors": (),
+    "main": None, "wrapper": None, "had_leftovers": False, "never_started": False, "tracer_died": False,
+    "killed": False, "stop_requested": False, "survivors": (),
 }  # fmt: skip
 statuses = st.one_of(
     st.integers(0, 255).map(WaitStatus), st.integers(1, 64).map(lambda number: WaitStatus(None, number))
