@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+import pytest
+
 from droiddeck_session.backends.interface import HostCommand
 from droiddeck_session.paths import directories
 from droiddeck_session.plan.capabilities import Capabilities
@@ -34,6 +36,12 @@ PROOT: Final = {"backend": "proot", "stays_parent": True, "traces": True}
 # Roots at / need no guest: these tests are about processes.
 BWRAP_COMMAND: Final = ("bwrap", "--dev-bind", "/", "/")
 PROOT_COMMAND: Final = ("proot", "-r", "/")
+# Each with its wrapper and what it can do, for pytest.mark.parametrize.
+BACKENDS: Final[list[Any]] = [
+    pytest.param((), DIRECT, id="direct"),
+    pytest.param(BWRAP_COMMAND, BWRAP, id="bwrap"),
+    pytest.param(PROOT_COMMAND, PROOT, id="proot"),
+]
 GENEROUS: Final = 30.0
 _STARTED: Final[list[Supervised]] = []
 

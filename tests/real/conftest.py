@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One copy of the real guest that a stranger can reach, and each backend's probe for each person."""
+"""What all real tests share: a copy of the guest that a stranger can reach, and each backend's probe for each person."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from backend_stage import ALL, Stage
 from backend_trials import BACKENDS, PEOPLE, open_folder, probe, reachable_parts
+from supervised import end_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ def rootfs(demo_root: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def probed() -> Iterator[dict[tuple[str, str], Capabilities]]:
-    """Each backend's real probe, for each person."""
+    """Each backend's real probe, for each person; no supervisor outlives its test."""
     with reachable_parts():
         yield {(name, who): probe(BACKENDS[name](), PEOPLE[who]) for name, who in ALL}
 
@@ -39,3 +40,9 @@ def stage(request: pytest.FixtureRequest, rootfs: Path, probed: dict[tuple[str, 
     assert capabilities.available, f"{name} as {who}: {capabilities.why_not}"
     with open_folder(PEOPLE[who]) as session:
         yield Stage(BACKENDS[name](), capabilities, PEOPLE[who], rootfs, session)
+
+
+@pytest.fixture(autouse=True)
+def _no_supervisor_is_left() -> Iterator[None]:
+    yield
+    end_all()

@@ -11,40 +11,23 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from supervised import (
-    BWRAP,
+    BACKENDS,
     BWRAP_COMMAND,
-    DIRECT,
-    PROOT,
     PROOT_COMMAND,
     Supervised,
     carriers,
-    end_all,
     environment,
     state_of,
     until,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 pytestmark = pytest.mark.real
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    yield
-    end_all()
-
-
-BACKENDS: list[Any] = [
-    pytest.param((), DIRECT, id="direct"),
-    pytest.param(BWRAP_COMMAND, BWRAP, id="bwrap"),
-    pytest.param(PROOT_COMMAND, PROOT, id="proot"),
-]
 ENDINGS: list[Any] = [
     (["true"], 0, None),
     (["sh", "-c", "exit 3"], 3, None),

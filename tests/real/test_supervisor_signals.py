@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from supervised import (
+    BACKENDS,
     BWRAP,
-    BWRAP_COMMAND,
-    DIRECT,
-    PROOT,
     PROOT_COMMAND,
     Supervised,
-    end_all,
     environment,
     state_of,
     until,
@@ -25,23 +22,11 @@ from supervised import (
 from droiddeck_session.session.signals import ONE_REQUEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.real
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    yield
-    end_all()
-
-
-BACKENDS: list[Any] = [
-    pytest.param((), DIRECT, id="direct"),
-    pytest.param(BWRAP_COMMAND, BWRAP, id="bwrap"),
-    pytest.param(PROOT_COMMAND, PROOT, id="proot"),
-]
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 # Signals that are closer together than signals.ONE_REQUEST count as one.
 APART = 1.5 * ONE_REQUEST

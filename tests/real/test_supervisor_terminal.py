@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from supervised import (
-    BWRAP,
-    BWRAP_COMMAND,
-    DIRECT,
-    PROOT,
-    PROOT_COMMAND,
+    BACKENDS,
     Supervised,
-    end_all,
     environment,
     parent_of,
     state_of,
@@ -27,23 +22,11 @@ from supervised import (
 from terminals import TerminalProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.real
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    yield
-    end_all()
-
-
-BACKENDS: list[Any] = [
-    pytest.param((), DIRECT, id="direct"),
-    pytest.param(BWRAP_COMMAND, BWRAP, id="bwrap"),
-    pytest.param(PROOT_COMMAND, PROOT, id="proot"),
-]
 SHELL = ["bash", "--norc", "--noprofile", "-i"]
 
 

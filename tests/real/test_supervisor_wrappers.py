@@ -7,21 +7,11 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from supervised import BWRAP, BWRAP_COMMAND, PROOT, PROOT_COMMAND, Supervised, end_all, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from supervised import BWRAP, BWRAP_COMMAND, PROOT, PROOT_COMMAND, Supervised, until
 
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    yield
-    end_all()
 
 
 def test_a_dead_tracer_is_told_and_nothing_of_its_session_is_left(tmp_path: Path) -> None:
