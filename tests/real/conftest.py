@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all real tests share: a copy of the guest that a stranger can reach, and each backend's probe for each person."""
+"""What real tests share: a copy of the guest that a stranger can reach, and each backend's probe for each person."""
 
 from __future__ import annotations
 
