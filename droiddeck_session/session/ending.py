@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from droiddeck_session.errors import EXIT_OWN_FAILURE
+from droiddeck_session.session.wait_status import WaitStatus
 
 if TYPE_CHECKING:
     from droiddeck_session.plan.capabilities import Capabilities
@@ -80,7 +81,7 @@ def conclude(seen: Seen, capabilities: Capabilities) -> Ending:
         why = f"the {capabilities.backend} tracer died ({wrapper}); what it left of the session was ended"
         return _failure("TRACER_DIED", why, seen)
     # The wrapper tells the main program's status if it always does, or if nothing can have ended later.
-    main = seen.main or (seen.wrapper if capabilities.main_status or not seen.had_leftovers else None)
+    main = seen.main or _told_by_wrapper(seen, capabilities)
     if main is None:
         why = f"the {capabilities.backend} backend tells the status of the process that ended last ({wrapper})"
         return _failure("STATUS_LOST", f"the main program's exit status is lost: {why}", seen)
@@ -92,6 +93,16 @@ def conclude(seen: Seen, capabilities: Capabilities) -> Ending:
         reason=_KILLED_FROM_OUTSIDE if main.signal == signal.SIGKILL and not seen.killed else "",
         failure="" if main.status == 0 or seen.stop_requested else "GUEST_EXIT",
     )
+
+
+def _told_by_wrapper(seen: Seen, capabilities: Capabilities) -> WaitStatus | None:
+    """Return what the wrapper's ending says of the main program's; None where it says nothing."""
+    if seen.killed:
+        # Every member got KILL from us; what a tracer makes of that is its own affair (proot 5.1.0: 0).
+        return WaitStatus(None, signal.SIGKILL)
+    if seen.wrapper is not None and seen.wrapper.signal == signal.SIGKILL:
+        return None  # the wrapper was killed: that is its own ending
+    return seen.wrapper if capabilities.main_status or not seen.had_leftovers else None
 
 
 def _failure(code: Failure, why: str, seen: Seen) -> Ending:
