@@ -15,7 +15,7 @@ import click
 
 from droiddeck_session import __version__
 from droiddeck_session.cli.output import WRAPPING_VERBS, fail
-from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_USAGE, DroiddeckError
+from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_USAGE, DroiddeckError, UsageError
 
 # verb: module of cli/, what it is for (shown by --help without importing the module)
 VERBS: Final = {
@@ -68,6 +68,14 @@ def _verb(arguments: list[str]) -> str:
     return " ".join(words) if words == ["guest", "shell"] else "".join(words[:1])
 
 
+def _in_our_form(error: click.ClickException) -> UsageError:
+    """Return click's complaint about a command line as an error of ours: one line that names the thing, and the fix."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    command = context.command_path if context else "droiddeck-session"
+    message = f"{command.removeprefix('droiddeck-session ')}: {error.format_message()}"
+    return UsageError(code="USAGE", message=message, hint=f"{command} --help")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -78,9 +86,11 @@ def main(arguments: list[str] | None = None) -> None:
         status = droiddeck_session.main(arguments, prog_name="droiddeck-session", standalone_mode=False)
     except DroiddeckError as error:
         fail(error, verb=verb, as_json="--json" in own)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(usage_status)
+    except click.ClickException as error:
+        fail(_in_our_form(error), verb=verb, as_json="--json" in own)
     except click.Abort:
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:

@@ -18,9 +18,15 @@ if TYPE_CHECKING:
     from droiddeck_session.plan.model import Kind
 
 # What every session can be told; the output's and the client's settings matter to some kinds only.
-COMMON_SETTINGS = ("guest.name", "guest.hostname", "guest.identity", "backend.name", "fast_path.enabled")
+COMMON_SETTINGS = (
+    "guest.name", "guest.hostname", "guest.identity", "backend.name", "fast_path.enabled",
+    "session.grace", "session.linger",
+)  # fmt: skip
 DISPLAY_SETTINGS = ("display.width", "display.height", "display.refresh", "display.fps", "display.hdr")
-STEAM_SETTINGS = ("steam.ui", "steam.deck", "steam.language", "steam.channel")
+STEAM_SETTINGS = (
+    "display.stretch_16x9", "display.realtime",
+    "steam.ui", "steam.deck", "steam.mangoapp", "steam.language", "steam.channel", "steam.xalia", "sync.backend",
+)  # fmt: skip
 SETTINGS_OF = {
     "run": COMMON_SETTINGS,
     "desktop": (*COMMON_SETTINGS, *DISPLAY_SETTINGS),

@@ -69,10 +69,13 @@ def traced(_: Surroundings) -> Iterator[Finding]:
         name = Path(f"/proc/{tracer}/comm").read_text().strip()
     except OSError:
         name = "a process of another namespace"
+    # A tracer that does not follow forks leaves our children free; the ptrace check tries it.
+    followed = not ptrace_permitted()[0]
     yield Finding(
         id="traced",
-        status="fail",
-        evidence=f"already being traced by {name} (TracerPid {tracer}); what it starts cannot be traced again",
+        status="fail" if followed else "warn",
+        evidence=f"already being traced by {name} (TracerPid {tracer}); "
+        + ("what it starts cannot be traced again" if followed else "what it starts is not"),
         fix=f"start outside {name}: without strace -f, a debugger or another proot around it",
     )
 

@@ -12,7 +12,6 @@ from droiddeck_session.session.wait_status import WaitStatus
 
 if TYPE_CHECKING:
     from droiddeck_session.plan.capabilities import Capabilities
-    from droiddeck_session.session.wait_status import WaitStatus
 
 Failure = Literal["", "GUEST_EXIT", "NOT_STARTED", "TRACER_DIED", "STATUS_LOST", "SURVIVORS"]
 _KILLED_FROM_OUTSIDE: Final = (
