@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-# The two tables of exit statuses stand in droiddeck-session(1), EXIT STATUS.
+# The two tables of exit statuses stand in droiddeck-session(1), EXIT STATUS; a test holds them to these.
 EXIT_OK = 0
 EXIT_CHECK_FAILED = 1
 EXIT_USAGE = 2
@@ -58,18 +58,6 @@ class PlanError(DroiddeckError):
 
 class BackendError(DroiddeckError):
     """A backend is missing, cannot run here, or does not do what was asked of it."""
-
-
-class SessionError(DroiddeckError):
-    """A session is not in the state that the request needs."""
-
-    exit_status = EXIT_SESSION_STATE
-
-
-class TimeLimitError(DroiddeckError):
-    """Something did not end within its time limit."""
-
-    exit_status = EXIT_TIMEOUT
 
 
 class FilesError(DroiddeckError):

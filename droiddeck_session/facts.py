@@ -116,7 +116,9 @@ class Facts(_Frozen):
         terminal: value of the caller's TERM, or None.
         runtime_dir: the caller's XDG_RUNTIME_DIR, or None.
         wayland_display: the caller's WAYLAND_DISPLAY, or None.
+        pulse_server: the caller's PULSE_SERVER, or None.
         x_display: the caller's DISPLAY, or None.
+        x_authority: the file with the caller's X cookies, if it can be read.
         gpu_device: Android's GPU device that can stand in for a render node, or None.
         render_node: the name that a render node of that device has, or None.
     """
@@ -134,20 +136,39 @@ class Facts(_Frozen):
     runtime_dir: PathText | None
     wayland_display: PathText | None
     x_display: PathText | None
+    x_authority: PathText | None = None
+    pulse_server: PathText | None = None
     gpu_device: PathText | None = None
     render_node: str | None = None
 
     def host_names(self, settings_names: Mapping[str, str]) -> dict[str, str]:
         """Return what the `{names}` of host paths stand for: these facts over the settings' own."""
-        return _host_names(
-            settings_names,
-            root=self.guest.root if self.guest else None,
-            runtime_dir=self.runtime_dir,
-            wayland_display=self.wayland_display,
-            x_display=self.x_display,
-            gpu_device=self.gpu_device,
-            render_node=self.render_node,
-        )
+        found = {
+            "root": self.guest.root if self.guest else None,
+            "runtime_dir": self.runtime_dir,
+            "wayland_socket": self._wayland_socket(),
+            "pulse_socket": self._pulse_socket(),
+            "x_display": self.x_display,
+            "x_authority": self.x_authority,
+            "gpu_device": self.gpu_device,
+            "render_node": self.render_node,
+        }
+        return {**settings_names, **{name: value for name, value in found.items() if value is not None}}
+
+    def _wayland_socket(self) -> str | None:
+        # An absolute WAYLAND_DISPLAY is the socket itself (wl_display_connect(3)).
+        if self.wayland_display is not None and self.wayland_display.startswith("/"):
+            return self.wayland_display
+        if self.wayland_display is None or self.runtime_dir is None:
+            return None
+        return f"{self.runtime_dir}/{self.wayland_display}"
+
+    def _pulse_socket(self) -> str | None:
+        if self.pulse_server is not None:
+            # What is no local socket needs no bind.
+            path = self.pulse_server.removeprefix("unix:")
+            return path if path.startswith("/") else None
+        return None if self.runtime_dir is None else f"{self.runtime_dir}/pulse/native"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,32 +226,33 @@ def gather(questions: Questions, *, guest: GuestReference | None, environ: Mappi
         FilesError: the rootfs cannot be opened.
     """
     gpu_device, render_node = _gpu()
-    own = {name: environ.get(name) or None for name in ("XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "DISPLAY", "TERM")}
-    names = _host_names(
-        questions.names,
-        root=os.path.realpath(guest.root) if guest else None,
-        runtime_dir=own["XDG_RUNTIME_DIR"],
-        wayland_display=own["WAYLAND_DISPLAY"],
-        x_display=own["DISPLAY"],
-        gpu_device=gpu_device,
-        render_node=render_node,
-    )
-    return Facts(
+    found = Facts(
         uname=uname(),
         uid=os.geteuid(),
         gid=os.getegid(),
         android="ANDROID_ROOT" in environ and Path("/system/bin").is_dir(),
         timezone=_timezone(environ),
-        paths={path: host_path(path) for path in _expanded(questions.host, names)},
-        guest=None if guest is None else _guest(guest, questions, names),
+        paths={},
+        guest=None,
         resolver=_text("/etc/resolv.conf"),
         hosts=_text("/etc/hosts"),
-        terminal=own["TERM"],
-        runtime_dir=own["XDG_RUNTIME_DIR"],
-        wayland_display=own["WAYLAND_DISPLAY"],
-        x_display=own["DISPLAY"],
+        terminal=environ.get("TERM") or None,
+        runtime_dir=environ.get("XDG_RUNTIME_DIR") or None,
+        wayland_display=environ.get("WAYLAND_DISPLAY") or None,
+        pulse_server=environ.get("PULSE_SERVER") or None,
+        x_display=environ.get("DISPLAY") or None,
+        x_authority=_x_authority(environ),
         gpu_device=gpu_device,
         render_node=render_node,
+    )
+    names = found.host_names(questions.names)
+    if guest is not None:
+        names["root"] = os.path.realpath(guest.root)
+    return found.model_copy(
+        update={
+            "paths": {path: host_path(path) for path in _expanded(questions.host, names)},
+            "guest": None if guest is None else _guest(guest, questions, names),
+        }
     )
 
 
@@ -264,33 +286,6 @@ def _readable(path: str, kind: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _host_names(
-    settings_names: Mapping[str, str],
-    *,
-    root: str | None,
-    runtime_dir: str | None,
-    wayland_display: str | None,
-    x_display: str | None,
-    gpu_device: str | None,
-    render_node: str | None,
-) -> dict[str, str]:
-    # An absolute WAYLAND_DISPLAY is the socket itself (wl_display_connect(3)).
-    socket = None
-    if wayland_display is not None and wayland_display.startswith("/"):
-        socket = wayland_display
-    elif wayland_display is not None and runtime_dir is not None:
-        socket = f"{runtime_dir}/{wayland_display}"
-    found = {
-        "root": root,
-        "runtime_dir": runtime_dir,
-        "wayland_socket": socket,
-        "x_display": x_display,
-        "gpu_device": gpu_device,
-        "render_node": render_node,
-    }
-    return {**settings_names, **{name: value for name, value in found.items() if value is not None}}
 
 
 def _expanded(templates: Iterable[str], names: Mapping[str, str]) -> list[str]:
@@ -357,6 +352,14 @@ def _gpu() -> tuple[str | None, str | None]:
             continue
         return device, f"renderD{os.minor(number)}"
     return None, None
+
+
+def _x_authority(environ: Mapping[str, str]) -> str | None:
+    """Return the file that Xlib takes its cookies from, if the caller can read it."""
+    home = environ.get("HOME")
+    path = environ.get("XAUTHORITY") or (f"{home}/.Xauthority" if home else "")
+    found = host_path(path) if path.startswith("/") else None
+    return path if found is not None and found.kind == "file" and found.readable else None
 
 
 def _timezone(environ: Mapping[str, str]) -> str | None:

@@ -9,19 +9,23 @@ import os
 import shlex
 import signal
 import subprocess
+import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from droiddeck_session.errors import EXIT_FILES, DroiddeckError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
+    from types import FrameType
 
 DEFAULT_TIME_LIMIT: Final = 10.0
 _TAIL_LINES: Final = 5
 _STDERR: Final = 2
 _LAST_WORDS: Final = 1.0
+# What asks us to end; main() answers each by an exception.
+_INTERRUPTIONS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class ProcessError(DroiddeckError):
@@ -68,6 +72,28 @@ def ending(returncode: int | None) -> str:
         return f"killed by signal {-returncode}"
 
 
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let signals whose handlers raise wait until this block is done: a start or a cleanup in it is a whole one.
+
+    Of each signal one is kept. Blocking them instead would block them in a program that is started here.
+    """
+    arrived: list[int] = []
+    handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+    if threading.current_thread() is threading.main_thread():
+        found = {signum: signal.getsignal(signum) for signum in _INTERRUPTIONS}
+        handlers = {signum: handler for signum, handler in found.items() if callable(handler)}
+    for signum in handlers:
+        signal.signal(signum, lambda number, _frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        for signum, handler in handlers.items():
+            signal.signal(signum, handler)
+        for signum in dict.fromkeys(arrived):
+            signal.raise_signal(signum)
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -80,7 +106,7 @@ def run(
 ) -> Completed:
     """Run a program to its end in a process group of its own and return what it printed.
 
-    The group is killed when the time is up, so that nothing of a hanging probe stays behind.
+    The group is killed when the time is up or the waiting is cut short: nothing of a hanging probe stays behind.
 
     Args:
         argv: program and arguments; the program is looked up on PATH.
@@ -94,21 +120,17 @@ def run(
     Raises:
         ProcessError: the program cannot be started; or with `check`, it failed or ran out of time.
     """
-    try:
-        process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=env, cwd=cwd, start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        raise cannot_start(argv, error, hint=hint) from error
-    try:
-        stdout, stderr = process.communicate(stdin, timeout=time_limit)
-        returncode: int | None = process.returncode
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        stdout, stderr = _printed_so_far(process)
-        returncode = None
+    with _started(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, cwd=cwd, hint=hint
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(stdin, timeout=time_limit)
+            returncode: int | None = process.returncode
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            stdout, stderr = _printed_so_far(process)
+            returncode = None
     completed = Completed(argv=tuple(argv), returncode=returncode, stdout=stdout, stderr=stderr)
     if check and returncode != 0:
         raise failed(completed, env=env, cwd=cwd, hint=hint)
@@ -120,11 +142,39 @@ def _printed_so_far(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     try:
         return process.communicate(timeout=_LAST_WORDS)
     except subprocess.TimeoutExpired as held:
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-        process.wait()
         return held.stdout or b"", held.stderr or b""
+
+
+@contextlib.contextmanager
+def _started(argv: Sequence[str], *, hint: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a program as the leader of a group; on the way out, however that comes, the group of one that runs ends.
+
+    Raises:
+        ProcessError: the program cannot be started.
+    """
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        try:
+            with uninterrupted():
+                process = subprocess.Popen(argv, start_new_session=True, **options)
+        except OSError as error:
+            raise cannot_start(argv, error, hint=hint) from error
+        yield process
+    finally:
+        if process is not None:
+            with uninterrupted():
+                _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.returncode is None:  # not reaped yet: the number is still this group's
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+    process.wait()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,9 +223,13 @@ def spawn(
             # The program must not run before its group has the terminal: a shell would find itself in the background.
             preexec_fn=enter_foreground if terminal is not None else None,  # noqa: PLW1509 - one thread, as documented
         )  # fmt: skip
+        try:
+            return Program(process=process, pidfd=os.pidfd_open(process.pid))
+        except OSError:
+            _end(process)
+            raise
     except OSError as error:
         raise cannot_start(argv, error) from error
-    return Program(process=process, pidfd=os.pidfd_open(process.pid))
 
 
 def hold_closed_descriptors() -> None:
@@ -234,24 +288,13 @@ def stream(
     Raises:
         ProcessError: the program cannot be started.
     """
-    try:
-        process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env=env, start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        raise cannot_start(argv, error, hint=hint) from error
     tail: collections.deque[bytes] = collections.deque(maxlen=_TAIL_LINES)
-    try:
+    with _started(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, hint=hint
+    ) as process:
         assert process.stdout is not None  # noqa: S101 - for mypy: stdout=PIPE gives a pipe
-        with process.stdout as lines:
-            for line in lines:
-                tail.append(line)
-                on_line(os.fsdecode(line.rstrip(b"\r\n")))
+        for line in process.stdout:
+            tail.append(line)
+            on_line(os.fsdecode(line.rstrip(b"\r\n")))
         returncode = process.wait()
-    finally:
-        if process.returncode is None:  # not reaped yet: the number is still this group's
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
     return Completed(argv=tuple(argv), returncode=returncode, stdout=b"".join(tail), stderr=b"")

@@ -239,5 +239,5 @@ def _not_made(guest_path: str, why: str) -> FilesError:
     return FilesError(
         code="MOUNT_POINT",
         message=f"mount point {guest_path!r} cannot be made in the rootfs: {why}",
-        hint="make it writable, or bind somewhere else",
+        hint="make it in the rootfs once, bind somewhere else, or use a backend that needs none: --backend proot",
     )

@@ -42,6 +42,9 @@ PYTHON = "/usr/bin/python3"
 TIME_LIMIT = 30
 
 
+# As root of a user namespace where the caller is not root already.
+IN_A_MOUNT_NAMESPACE = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+
 # A process that cannot use ptrace: a seccomp filter that answers EPERM, as a container's does, then exec.
 DENY_PTRACE = r"""
 import ctypes, os, platform, struct, sys
@@ -125,12 +128,16 @@ def _probe_as(backend: Backend, person: Person, scratch: Path) -> Capabilities:
 def reachable_parts() -> Iterator[None]:
     """Native probe and entering program where a stranger can reach them, wherever the checkout is."""
     with open_folder() as folder:
-        native = folder / "confinement-probe"
-        shutil.copy(native_file("confinement-probe", os.uname().machine), native)
+        native, here = folder / "confinement-probe", os.uname().machine
+        shutil.copy(native_file("confinement-probe", here), native)
+
+        def reachable(name: str, machine: str) -> Path:
+            return native if machine == here else native_file(name, machine)
+
         enter = shutil.copy(chroot.ENTER, folder / "chroot_enter.py")
         with pytest.MonkeyPatch.context() as patch:
             for module in (probing, ptrace_check):
-                patch.setattr(module, "native_file", lambda _name, _machine: native)
+                patch.setattr(module, "native_file", reachable)
             patch.setattr(chroot, "ENTER", str(enter))
             yield
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+# A caller that ignores these (a script that puts us into the background) must not decide for the tests' programs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 ROOT = Path(__file__).parent.parent
 # What the guest of the tests holds; a change makes a new one. `guest create` is itself under test elsewhere.
 GUEST_RECIPE = ("--suite", "trixie")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Three machines as facts, for plans without a machine: a Debian as root, a Debian as a user, an Android app."""
+"""Machines as facts, for plans without a machine: a Debian as root, a Debian as a user, two of an Android app."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from droiddeck_session.plan.capabilities import Capabilities
 from droiddeck_session.plan.request import Request, RequestedBind
 from droiddeck_session.plan.tables import Tables, parse_tables
 from droiddeck_session.rootfs import GuestPath
-from droiddeck_session.settings import AndroidSettings, LoadedSettings, Settings
+from droiddeck_session.settings import AndroidSettings, DisplaySettings, LoadedSettings, Settings
 from droiddeck_session.templates import expand
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ BWRAP = Capabilities(
     backend="bwrap", available=True, confines=True, nodename=True, read_only_binds=True, colon_in_binds=True
 )
 NO_APP = AndroidSettings()
+PLAIN_DISPLAY = DisplaySettings()
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Machine:
     more: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Capabilities = BWRAP
     android_settings: AndroidSettings = NO_APP
+    display: DisplaySettings = PLAIN_DISPLAY
 
     def facts(self, questions: Questions) -> Facts:
         """Return the answers to these questions."""
@@ -124,7 +126,7 @@ class Machine:
 
     def plan(self, request: Request, *, tables: Tables = TABLES, settings: Settings | None = None) -> Plan:
         """Return the plan for a request on this machine."""
-        chosen = settings if settings is not None else Settings(android=self.android_settings)
+        chosen = settings or Settings(android=self.android_settings, display=self.display)
         loaded = LoadedSettings(settings=chosen)
         facts = self.facts(build.questions(request, loaded, tables))
         return build.build(request, loaded, tables, facts, self.capabilities)
@@ -150,9 +152,15 @@ DEBIAN_USER = Machine(
         **LINUX_HOST,
         "/run/user/1000/wayland-1": "other",
         "/run/user/1000/pulse/native": "other",
+        "/home/user/.Xauthority": "file",
         "/sys/fs/selinux": "directory",
     },
-    more={"runtime_dir": "/run/user/1000", "wayland_display": "wayland-1", "x_display": ":0"},
+    more={
+        "runtime_dir": "/run/user/1000",
+        "wayland_display": "wayland-1",
+        "x_display": ":0",
+        "x_authority": "/home/user/.Xauthority",
+    },
     guest={**DEBIAN_GUEST, "/usr/games/gamescope": "file", "/usr/bin/mangoapp": "file", "/usr/games/steam": "file"},
 )
 
@@ -164,8 +172,9 @@ ANDROID_APP = Machine(
     root=f"{_FILES}/linuxfs",
     android_settings=AndroidSettings(files=_FILES, cache=_CACHE, storage=_STORAGE),
     host={
-        **dict.fromkeys(("/dev", "/proc", "/sys", _FILES, _CACHE, _STORAGE, "/system/fonts"), "directory"),
+        **dict.fromkeys(("/dev", "/proc", "/sys", _FILES, _CACHE, _STORAGE, f"{_FILES}/.wayland-rt"), "directory"),
         **dict.fromkeys(("/proc/self/fd", "/sys/class/drm", "/sys/class/powercap", "/sys/fs/selinux"), "directory"),
+        "/system/fonts": "directory",
         **dict.fromkeys((f"{_CACHE}/drm/sys", f"{_CACHE}/drm/dri", f"{_CACHE}/drm/class"), "directory"),
         **dict.fromkeys((f"{_FILES}/session/dev/input", f"{_FILES}/session/sys/power_supply"), "directory"),
         **dict.fromkeys((f"{_CACHE}/drm/dri/renderD0", f"{_FILES}/session/proc-stat"), "file"),
@@ -200,7 +209,30 @@ ANDROID_APP = Machine(
     },
     capabilities=TRACER,
 )  # fmt: skip
-MACHINES = {"debian-root": DEBIAN_ROOT, "debian-user": DEBIAN_USER, "android-app": ANDROID_APP}
+# Another device of the kind: no folder of the kernel's can be read, so the app feeds stand-ins for all of them; a Mali
+# GPU, an HDR screen, and controllers without uinput.
+_KGSL, _LIVE = "/sys/class/kgsl/kgsl-3d0", f"{_FILES}/session/sys"
+ANDROID_LIVE = ANDROID_APP.having(
+    host={
+        **dict.fromkeys((f"{_LIVE}/hwmon", f"{_LIVE}/kgsl-3d0"), "directory"),
+        **dict.fromkeys((f"{_LIVE}/kgsl-3d0/perf_now", f"{_LIVE}/kgsl-3d0/cur_freq"), "file"),
+        **dict.fromkeys((f"{_KGSL}/gpu_busy_percentage", f"{_KGSL}/devfreq/gpu_load", f"{_KGSL}/temp"), "file"),
+        **dict.fromkeys((f"{_KGSL}/devfreq/temp", f"{_FILES}/session/steam-libraries.json"), "file"),
+        **dict.fromkeys((f"{_STORAGE}/Download/droiddeck-no-uinput", f"{_CACHE}/drm/dri/renderD1"), "file"),
+        **dict.fromkeys(("/proc/uptime", f"{_CACHE}/drm/dri/renderD0", "/dev/kgsl-3d0"), "missing"),
+        **dict.fromkeys(("/dev/mali0", f"{_FILES}/pulse.sock"), "other"),
+    },
+    unreadable=ANDROID_APP.unreadable | {f"{_KGSL}/gpu_busy_percentage"},
+    guest={"/usr/share/vulkan/icd.d/freedreno_icd.aarch64.json": "file"},
+    more={"gpu_device": "/dev/mali0", "render_node": "renderD1", "pulse_server": f"unix:{_FILES}/pulse.sock"},
+    display=DisplaySettings(hdr=True, fps=90),
+)
+MACHINES = {
+    "debian-root": DEBIAN_ROOT,
+    "debian-user": DEBIAN_USER,
+    "android-app": ANDROID_APP,
+    "android-live": ANDROID_LIVE,
+}
 
 
 def run(*binds: tuple[str, str], argv: tuple[str, ...] = ("true",), **more: Any) -> Request:

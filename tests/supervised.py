@@ -6,6 +6,8 @@ The tests' half starts that process, watches its session folder and /proc, and w
 
 from __future__ import annotations
 
+import fcntl
+import functools
 import json
 import os
 import secrets
@@ -22,7 +24,7 @@ from droiddeck_session.backends.interface import HostCommand
 from droiddeck_session.paths import directories
 from droiddeck_session.plan.capabilities import Capabilities
 from droiddeck_session.session.folder import SessionFolder
-from droiddeck_session.session.supervisor import supervise
+from droiddeck_session.session.foreground import supervise
 from droiddeck_session.settings import SessionSettings
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ def main(argument: str) -> int:
     inner = ["/usr/bin/env", "-i", f"PATH={PATH}", "TERM=dumb", f"DROIDDECK_SESSION={token}", *wanted["argv"]]
     report = "--json-status-fd" if wanted["wrapper"][:1] == ["bwrap"] else ""
     command = HostCommand(argv=(*wanted["wrapper"], *inner), env={"PATH": PATH}, cwd="/", report_option=report)
-    with SessionFolder.create(directories({"XDG_STATE_HOME": str(state)}), "test", 5) as folder:
+    with SessionFolder.create(directories({"XDG_STATE_HOME": str(state)}), "test", 5, tell=tell) as folder:
         ending = supervise(
             command,
             capabilities=Capabilities(available=True, **wanted["capabilities"]),
@@ -64,6 +66,34 @@ def main(argument: str) -> int:
         )
     (state / "ending.json").write_text(json.dumps(vars(ending)))
     return ending.status
+
+
+def tell(text: str) -> None:
+    """Print a line for the person, as the command line does."""
+    sys.stderr.write(f"droiddeck-session: {text}\n")
+    sys.stderr.flush()
+
+
+@functools.cache
+def kernel_tells_endings() -> bool:
+    """Whether this kernel (6.15 and later) tells how a process that is not our child ended; asked of the kernel."""
+    with subprocess.Popen(["true"]) as program:
+        pidfd = os.pidfd_open(program.pid)
+    try:
+        # PIDFD_GET_INFO with PIDFD_INFO_EXIT, which comes back in the mask where the kernel knows it.
+        return bool(fcntl.ioctl(pidfd, 0xC040FF0B, (8).to_bytes(64, sys.byteorder))[0] & 8)
+    except OSError:
+        return False
+    finally:
+        os.close(pidfd)
+
+
+def status_beside_leftovers(status: int, wrapper: Sequence[str]) -> int:
+    """Return what a session ends with whose main program leaves others behind.
+
+    Stock proot tells the status of whichever process ended last; where the kernel does not tell either, it is lost.
+    """
+    return 125 if tuple(wrapper) == PROOT_COMMAND and not kernel_tells_endings() else status
 
 
 def until(condition: Callable[[], T], what: str, seconds: float = GENEROUS) -> T:
@@ -195,6 +225,18 @@ def carriers(entry: str) -> list[int]:
     for folder in Path("/proc").iterdir():
         try:
             if folder.name.isdigit() and entry.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return [pid for pid in found if state_of(pid) not in {"", "Z", "X"}]
+
+
+def running(*argv: str) -> list[int]:
+    """Return the processes that run exactly this command line."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "cmdline").read_bytes() == b"".join(word.encode() + b"\0" for word in argv):
                 found.append(int(folder.name))
         except OSError:
             continue

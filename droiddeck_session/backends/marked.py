@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from droiddeck_session.backends.confinement import MARKER
+from droiddeck_session.processes import uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,15 +29,16 @@ _DEATH_MS: Final = 1000
 
 def end_marked(token: str) -> None:
     """Kill every process that carries this token, and wait until each is gone."""
-    for _ in range(_ROUNDS):
-        with contextlib.ExitStack() as held:
-            found = list(_hold(token, held))
-            for pidfd in found:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-            _await_ends(found, _DEATH_MS)
-        if not found:
-            return
+    with uninterrupted():
+        for _ in range(_ROUNDS):
+            with contextlib.ExitStack() as held:
+                found = list(_hold(token, held))
+                for pidfd in found:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                _await_ends(found, _DEATH_MS)
+            if not found:
+                return
 
 
 def all_ended(token: str, *, within: float) -> bool:

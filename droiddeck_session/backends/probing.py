@@ -252,8 +252,8 @@ def _tree_ends_with_main(trial: Trial) -> Mapping[str, object]:
         completed = processes.run(
             host.argv, env={**host.env, MARKER: token}, cwd=host.cwd, time_limit=trial.limits.patience
         )
-    finally:
         left_behind = not all_ended(token, within=trial.limits.patience)
+    finally:
         end_marked(token)
     return {"tree_ends_with_main": completed.returncode == 0 and not left_behind}
 

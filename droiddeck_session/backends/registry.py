@@ -131,8 +131,9 @@ def choose(wanted: str, request: ProbeRequest, cache: Path) -> tuple[Backend, Ca
         reasons.append(f"{name}: {_shortcoming(found)}")
     raise BackendError(
         code="NO_BACKEND",
-        message="no backend can confine a guest here: " + ("; ".join(reasons) or "none is registered"),
-        hint="install bubblewrap, or name a backend with --backend; " + _DOCTOR,
+        message=f"none of the backends that auto takes ({', '.join(AUTO)}) can confine a guest here: "
+        + ("; ".join(reasons) or "none is registered"),
+        hint="install bubblewrap, or name a backend, such as --backend chroot; " + _DOCTOR,
     )
 
 

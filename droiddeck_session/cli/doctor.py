@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from droiddeck_session.cli.output import answer, environment, exact
+from droiddeck_session.cli.output import answer, environment
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK
+from droiddeck_session.printable import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,17 +12,17 @@ import click
 
 from droiddeck_session import settings
 from droiddeck_session.cli.completion import guest_names
-from droiddeck_session.cli.output import answer, environment, exact, note
+from droiddeck_session.cli.output import answer, environment, note
 from droiddeck_session.errors import UsageError
 from droiddeck_session.guest import create as making
 from droiddeck_session.guest.import_tree import default_name, import_tree
 from droiddeck_session.guest.login import login_shell
-from droiddeck_session.guest.mount_points import fixed_mount_points
 from droiddeck_session.guest.store import DEFAULT_NAME, GuestStore
 from droiddeck_session.layers import read_layers
 from droiddeck_session.paths import directories
 from droiddeck_session.plan.request import Request
 from droiddeck_session.plan.tables import parse_tables
+from droiddeck_session.printable import exact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,8 +135,12 @@ def show(name: str, *, as_json: bool) -> None:
 def remove(name: str, *, yes: bool, as_json: bool) -> None:
     """Remove a guest with all that is in it."""
     _, store = _store()
-    if not yes and sys.stdin.isatty():
+    if not yes:
         root = store.locate(name).root
+        if not sys.stdin.isatty():
+            raise UsageError(
+                code="NOT_CONFIRMED", message=f"guest {name!r} is kept: there is nobody to ask", hint="give --yes"
+            )
         if not click.confirm(f"Remove guest {exact(name)} with all that is in {exact(root)}?", err=True):
             raise UsageError(code="NOT_CONFIRMED", message=f"guest {name!r} is kept", hint="answer y, or give --yes")
     with _ending_on_signals():
@@ -173,9 +177,8 @@ def _store() -> tuple[Directories, GuestStore]:
 
 
 def _points(folders: Directories) -> tuple[MountPoint, ...]:
-    return fixed_mount_points(
-        parse_tables(read_layers("binds.toml", folders), read_layers("environment.toml", folders))
-    )
+    rows = parse_tables(read_layers("binds.toml", folders), read_layers("environment.toml", folders))
+    return rows.mount_points()
 
 
 def _summary(found: Guest) -> dict[str, object]:

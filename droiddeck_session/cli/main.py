@@ -9,13 +9,16 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from droiddeck_session import __version__
 from droiddeck_session.cli.output import WRAPPING_VERBS, fail
-from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_USAGE, DroiddeckError, UsageError
+from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_SIGNAL_BASE, EXIT_USAGE, DroiddeckError, UsageError
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 # verb: module of cli/, what it is for (shown by --help without importing the module)
 VERBS: Final = {
@@ -76,8 +79,26 @@ def _in_our_form(error: click.ClickException) -> UsageError:
     return UsageError(code="USAGE", message=message, hint=f"{command} --help")
 
 
+def _end_by_exception() -> None:
+    """Make TERM and HUP end us by SystemExit with 128+n, so that what a verb has begun is tidied up.
+
+    Only the first does: systemd sends both, timeout(1) one twice, and the tidying shall not be cut short. What the
+    caller ignores stays ignored; a session's supervisor receives its signals itself.
+    """
+    signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(signum: int, _frame: FrameType | None) -> None:
+        for number in signals:
+            signal.signal(number, lambda _signum, _frame: None)
+        sys.exit(EXIT_SIGNAL_BASE + signum)
+
+    for number in signals:
+        signal.signal(number, end)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit status."""
+    _end_by_exception()
     arguments = sys.argv[1:] if arguments is None else arguments
     verb = _verb(arguments)
     usage_status = EXIT_OWN_FAILURE if verb in WRAPPING_VERBS else EXIT_USAGE
@@ -92,11 +113,11 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         fail(_in_our_form(error), verb=verb, as_json="--json" in own)
     except click.Abort:
-        sys.exit(128 + signal.SIGINT)
+        sys.exit(EXIT_SIGNAL_BASE + signal.SIGINT)
     except BrokenPipeError:
         # The reader of our answer is gone; there is nobody to tell. Python would complain again at its last flush.
         sys.stdout = None
-        sys.exit(128 + signal.SIGPIPE)
+        sys.exit(EXIT_SIGNAL_BASE + signal.SIGPIPE)
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from droiddeck_session.errors import EXIT_OWN_FAILURE
+from droiddeck_session.printable import exact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
 
 JSON_SCHEMA = 1
 WRAPPING_VERBS = frozenset({"run", "steam", "desktop", "guest shell"})
-
-
-def exact(text: str) -> str:
-    """Return a text that can be printed: bytes that are not UTF-8 and control characters shown as escapes."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
-        for character in text
-    )
 
 
 def note(text: str) -> None:

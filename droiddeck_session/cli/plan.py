@@ -70,6 +70,9 @@ def _show_staged(prepared: Prepared, *, as_shell: bool) -> None:
 
     for line in warnings(prepared):
         note(line)
+    if not as_shell:
+        # What that form cannot hold is refused before anything is made.
+        hostprocess(prepared.backend.command(prepared.plan, prepared.capabilities).argv)
     command, folder = staged_command(prepared)
     text = pasteable(command.argv, command.env, command.cwd) if as_shell else hostprocess(command.argv)
     # The bytes as they are: a path that is not UTF-8 must reach the shell unchanged.

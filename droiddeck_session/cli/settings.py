@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from droiddeck_session.cli.output import answer, environment, exact, note
+from droiddeck_session.cli.output import answer, environment, note
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK, SettingError
 from droiddeck_session.layers import line_of, read_layers, unknown_key
 from droiddeck_session.paths import directories
+from droiddeck_session.printable import exact
 from droiddeck_session.setting_keys import OPEN_SECTION, toml_value, variable_of_guest
 from droiddeck_session.setting_layers import Layer, Sourced, of_path
 from droiddeck_session.setting_reference import json_schema, reference_markdown, vendor_toml

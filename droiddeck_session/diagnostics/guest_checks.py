@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 from droiddeck_session import facts
 from droiddeck_session.diagnostics.finding import Finding, Surroundings
 from droiddeck_session.errors import DroiddeckError
-from droiddeck_session.guest.mount_points import fixed_mount_points
 from droiddeck_session.guest.store import GuestStore
 from droiddeck_session.layers import read_layers
 from droiddeck_session.plan.guest_paths import below, normalise
@@ -89,7 +88,7 @@ def _programs(root: str, machine: str) -> Finding:
 
 
 def _mount_points(guest: Guest, seen: Surroundings) -> Finding:
-    wanted = fixed_mount_points(_tables(seen))
+    wanted = _tables(seen).mount_points()
     lacking = [point.guest for point in wanted if look_up(guest.root, point.guest).kind == "missing"]
     if not lacking:
         return Finding(id="guest.mount-points", status="ok", evidence=f"all {len(wanted)} fixed mount points are there")

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Final
 from droiddeck_session.errors import DroiddeckError, FilesError
 from droiddeck_session.guest.mount_points import make_mount_points
 from droiddeck_session.guest.removal import remove_tree
+from droiddeck_session.plan.staged import LEAVINGS
 
 if TYPE_CHECKING:
     from droiddeck_session.plan.model import Plan, StagedFile
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
-# The folders of a session that its guest or its tracer writes to.
-_LEAVINGS: Final = ("tmp", "run", "shm", "tracer")
 
 
 def stage(plan: Plan) -> None:
@@ -30,8 +29,7 @@ def stage(plan: Plan) -> None:
         plan: bound to a folder that is the caller's own (0700), so no other account can put a link into it.
 
     Raises:
-        FilesError: a file cannot be made; names it.
-        PlanError: READ_ONLY_ROOTFS.
+        FilesError: NOT_STAGED, MOUNT_POINT; names the file or path that cannot be made.
     """
     folder = Path(plan.session)
     for entry in plan.staged:
@@ -53,7 +51,7 @@ def clear(folder: str) -> tuple[str, ...]:
     It never fails: a session's status matters more. What could not be removed is returned, one line each.
     """
     complaints = []
-    for name in _LEAVINGS:
+    for name in LEAVINGS:
         try:
             remove_tree(f"{folder}/{name}")
         except DroiddeckError as error:

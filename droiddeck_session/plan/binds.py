@@ -7,32 +7,22 @@ Where they are put in the guest is `placing.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from droiddeck_session.errors import PlanError
-from droiddeck_session.facts import HostPath
+from droiddeck_session.plan.conditions import MISSING, THERE
 from droiddeck_session.plan.guest_paths import ancestors, below, mountable
 from droiddeck_session.plan.model import OWN_ORIGIN, SESSION, Bind, DroppedBind
 from droiddeck_session.templates import expand, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from droiddeck_session.facts import Facts
+    from droiddeck_session.facts import Facts, HostPath
     from droiddeck_session.plan.capabilities import Capabilities
     from droiddeck_session.plan.model import Kind, StagedFile
     from droiddeck_session.plan.request import Request, RequestedBind
-    from droiddeck_session.plan.tables import BindRow, HostCondition, Tables
-
-_MISSING: Final = HostPath(kind="missing", resolved="", readable=False)
-_THERE: Final = frozenset({"directory", "file", "other"})
-_TESTS: Final[Mapping[str, Callable[[HostPath], bool]]] = {
-    "exists": lambda path: path.kind in _THERE,
-    "directory": lambda path: path.kind == "directory",
-    "readable": lambda path: path.readable,
-    "unreadable": lambda path: path.kind != "missing" and not path.readable,
-    "absent": lambda path: path.kind == "missing",
-}
+    from droiddeck_session.plan.tables import BindRow, Tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +44,11 @@ class Candidate:
         """Whether the session goes on without it, however it fails: a row of the project's own that is not required."""
         return not self.bind.required and self.bind.origin.startswith(OWN_ORIGIN)
 
+    @property
+    def for_each_process(self) -> bool:
+        """Whether it stands for each process's own by design: a row of ours for a name in /dev that Android lacks."""
+        return self.optional and self.asked.startswith("/proc/self/") and self.asked_guest.startswith("/dev/")
+
 
 def bind_questions(request: Request, tables: Tables, *, cwd: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
     """Return templates of the host paths and of the guest paths that the binds of a session depend on.
@@ -66,8 +61,11 @@ def bind_questions(request: Request, tables: Tables, *, cwd: frozenset[str]) -> 
     rows = [sourced.row for sourced in tables.binds]
     pairs = [(row.host, row.at) for row in rows]
     pairs += [(literal(bind.host), literal(bind.guest)) for bind in request.binds]
-    host = {path for path, _ in pairs} | {path for row in rows for path in row.when.paths()}
+    host = {path for path, _ in pairs}
+    host |= {path for row in rows for path in row.when.paths()}
+    host |= {path for entry in tables.variables for path in entry.row.when.paths()}
     guest = {path for _, path in pairs}
+    guest |= {literal(path) for entry in tables.variables for path in entry.row.when.in_rootfs}
     sources: dict[str, list[str]] = {}
     for source, place in pairs:
         sources.setdefault(place, []).append(source)
@@ -85,7 +83,7 @@ def candidates(
     facts: Facts,
     capabilities: Capabilities,
     *,
-    settings_names: Mapping[str, str],
+    names: Mapping[str, str],
     offered: Mapping[str, tuple[StagedFile, ...]],
 ) -> tuple[list[Candidate], list[DroppedBind]]:
     """Return the binds of rows and flags whose sources are there, and what is gone without.
@@ -95,20 +93,19 @@ def candidates(
         tables: the rows.
         facts: the machine.
         capabilities: what the backend can express.
-        settings_names: what the settings say that names of host paths stand for.
+        names: what names of host paths stand for.
         offered: what the session can stage.
 
     Raises:
         PlanError: a required source is missing, or the backend cannot express a bind; names it.
     """
-    names = facts.host_names(settings_names)
     found: list[Candidate] = []
     dropped: list[DroppedBind] = []
     for asked, kind in (*_of_rows(tables, facts, names, offered, request.kind), *map(_of_flag, request.binds)):
         if asked.host.startswith(SESSION):
             found.append(_candidate(_expressible(asked, capabilities), asked))
             continue
-        source = facts.paths.get(asked.host, _MISSING)
+        source = facts.paths.get(asked.host, MISSING)
         fault = _fault(asked.host, source, kind)
         if fault and asked.required:
             raise PlanError(
@@ -128,27 +125,13 @@ def _candidate(bind: Bind, asked: Bind) -> Candidate:
     return Candidate(bind=bind, asked=asked.host, asked_guest=asked.guest)
 
 
-def holds(condition: HostCondition, facts: Facts, names: Mapping[str, str], kind: Kind) -> bool:
-    """Whether all that the condition of a bind's row says is so."""
-    if condition.os not in {None, "android" if facts.android else "linux"}:
-        return False
-    if (condition.kinds and kind not in condition.kinds) or not all(name in names for name in condition.set):
-        return False
-    for test, passes in _TESTS.items():
-        for template in getattr(condition, test):
-            path = expand(template, names)
-            if path is None or not passes(facts.paths.get(path, _MISSING)):
-                return False
-    return True
-
-
 def _of_rows(
     tables: Tables, facts: Facts, names: Mapping[str, str], offered: Mapping[str, tuple[StagedFile, ...]], kind: Kind
 ) -> Iterator[tuple[Bind, str | None]]:
     """Yield the bind of each row that applies, and what its source must be."""
     for origin, row in tables.binds:
         host, guest = expand(row.host, names), expand(row.at, names)
-        if host is None or guest is None or not holds(row.when, facts, names, kind):
+        if host is None or guest is None or not row.when.holds(facts, names, kind):
             continue
         entry = offered.get(host.removeprefix(f"{SESSION}/")) if host.startswith(SESSION) else None
         if entry is None and host.startswith(SESSION):
@@ -193,7 +176,7 @@ def _fault(host: str, source: HostPath, kind: str | None) -> str:
     """Return what is wrong with a source; empty if nothing is."""
     if not host.startswith("/"):
         return "its path is not absolute"
-    if source.kind not in _THERE:
+    if source.kind not in THERE:
         return "there is no such file" if source.kind == "missing" else "the caller may not look at it"
     if kind is not None and (kind == "directory") is not (source.kind == "directory"):
         return "it is a folder, not a file" if source.kind == "directory" else "it is no folder"

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from droiddeck_session.errors import PlanError
 from droiddeck_session.facts import Questions
 from droiddeck_session.plan import environment
 from droiddeck_session.plan.binds import bind_questions, candidates
-from droiddeck_session.plan.chain import chain_questions, command_line, find_chain
+from droiddeck_session.plan.chain import ENV, chain_questions, command_line, find_chain
+from droiddeck_session.plan.conditions import SETTINGS_NAMES
 from droiddeck_session.plan.fast_path import fast_path, placeholders
 from droiddeck_session.plan.identity import account_of, identity_of
 from droiddeck_session.plan.kernel_identity import named
 from droiddeck_session.plan.model import GuestReference, Plan
 from droiddeck_session.plan.placing import Placed, place
 from droiddeck_session.plan.staged import entries, staged
-from droiddeck_session.plan.tables import SETTINGS_NAMES
 from droiddeck_session.plan.working_folder import folder_question, working_folder
 
 if TYPE_CHECKING:
@@ -28,10 +27,8 @@ if TYPE_CHECKING:
     from droiddeck_session.plan.tables import Tables
     from droiddeck_session.settings import LoadedSettings, Settings
 
-_ENV: Final = "/usr/bin/env"
 # What else of the guest decides something: the shell of an unknown user.
-_ALWAYS_ASKED: Final = frozenset({_ENV, "/bin/bash"})
-_LONGEST_LABEL: Final = 32
+_ALWAYS_ASKED: Final = frozenset({ENV, "/bin/bash"})
 
 
 def questions(request: Request, loaded: LoadedSettings, tables: Tables) -> Questions:
@@ -78,18 +75,20 @@ def build(
     kernel = named(facts.uname, capabilities, wanted=settings.guest.hostname)
     chain = find_chain(request, settings, guest, account.home)
     offered = entries(facts, identity, nodename=kernel.nodename, programs=chain.staged)
+    host_names = facts.host_names(_settings_names(settings))
     placed = Placed()
     if guest is not None:
-        found, dropped = candidates(
-            request, tables, facts, capabilities, settings_names=_settings_names(settings), offered=offered
-        )
+        found, dropped = candidates(request, tables, facts, capabilities, names=host_names, offered=offered)
         placed = place(found, facts, guest, capabilities, offered)
         placed.dropped[:0] = dropped
     elif request.binds:
         raise _no_binds(request, capabilities)
     shown = {bind.guest for bind in placed.binds}
     names = {"home": account.home, "user": account.user, **chain.names(), **_facts_names(facts)}
-    ours = environment.of_rows(tables, settings, names, kind=request.kind, android=facts.android, bound=shown)
+    ours = environment.of_rows(
+        tables, settings, facts, names=names, host_names=host_names, kind=request.kind, bound=shown
+    )  # fmt: skip
+    variables = environment.merged(ours, environment.of_user(request, loaded))
     wired = fast_path(
         enabled=settings.fast_path.enabled,
         capabilities=capabilities,
@@ -108,8 +107,8 @@ def build(
         cwd=working_folder(request.cwd, account.home, facts, placed, offered),
         binds=placed.binds,
         dropped=tuple(placed.dropped),
-        environment=(*environment.merged(ours, environment.of_user(request, loaded)), *placeholders(wired)),
-        argv=command_line(chain, request, settings, _display(shown)),
+        environment=(*variables, *placeholders(wired)),
+        argv=command_line(chain, request, settings, _display(shown), {entry.name for entry in variables}),
         staged=staged(placed.binds, offered, placed.staged),
         mount_points=tuple(placed.mount_points),
         fast_path=wired,
@@ -136,10 +135,10 @@ def _checked_guest(facts: Facts, capabilities: Capabilities) -> GuestFacts | Non
             message=f"backend {capabilities.backend} needs a guest to run",
             hint="make one: droiddeck-session guest create",
         )
-    if not facts.guest.paths[_ENV].executable:
+    if not facts.guest.paths[ENV].executable:
         raise PlanError(
             code="NOT_A_GUEST",
-            message=f"guest {facts.guest.name!r} has no {_ENV} that can be run in {facts.guest.root!r}",
+            message=f"guest {facts.guest.name!r} has no {ENV} that can be run in {facts.guest.root!r}",
             hint="make a guest with `droiddeck-session guest create`, or name the folder that holds a rootfs",
         )
     return facts.guest
@@ -168,6 +167,5 @@ def _display(shown: set[str]) -> Display:
 
 
 def _label(request: Request) -> str:
-    """Return a name for the session's folder: the program's, as far as every file system can hold it."""
-    name = request.argv[0].rpartition("/")[2] if request.kind == "run" else request.kind
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST_LABEL].strip("-") or request.kind
+    """Return what the session is called: the program's name, or the kind."""
+    return (request.argv[0].rpartition("/")[2] if request.kind == "run" else "") or request.kind

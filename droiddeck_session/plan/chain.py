@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from droiddeck_session.errors import PlanError
-from droiddeck_session.plan.model import StagedFile
+from droiddeck_session.plan.model import URL_OPTION, StagedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from droiddeck_session.facts import GuestFacts
     from droiddeck_session.plan.request import Request
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PROGRAMS: Final = "/opt/droiddeck"
 PYTHON: Final = "/usr/bin/python3"
+ENV: Final = "/usr/bin/env"
 RESTART_STATUS: Final = 42
 RESTARTS: Final = 3
 
@@ -38,6 +39,8 @@ _STAND_INS: Final = {
     "desktop": ("desktop",),
 }
 _MANGOHUD_CONFIG: Final = "mangohud.conf"
+# Inside gamescope programs use its Xwayland. Gamescope itself must not have these: SDL would draw it through X.
+_NESTED: Final = {"GDK_BACKEND": "x11", "QT_QPA_PLATFORM": "xcb", "SDL_VIDEODRIVER": "x11"}
 
 Display = Literal["wayland", "sdl", "headless"]
 
@@ -48,6 +51,7 @@ class Chain:
 
     Attributes:
         client: what droiddeck-inner starts, or None for `run`, which has no chain.
+        real_client: whether that is a Steam client of the guest's, no stand-in and no desktop.
         gamescope: the guest's, if it is used.
         mangoapp: whether gamescope starts the overlay.
         stand_ins: names of the stand-ins that take the place of what the guest lacks.
@@ -55,6 +59,7 @@ class Chain:
     """
 
     client: str | None = None
+    real_client: bool = False
     gamescope: str | None = None
     mangoapp: bool = False
     stand_ins: tuple[str, ...] = ()
@@ -62,10 +67,12 @@ class Chain:
 
     def names(self) -> dict[str, str]:
         """Return what names of variables' values stand for."""
-        found = {"gamescope": self.gamescope, "mangohud_config": f"{PROGRAMS}/{_MANGOHUD_CONFIG}"}
-        return {
-            name: value for name, value in found.items() if value and (name != "mangohud_config" or self.mangoapp)
-        }  # fmt: skip
+        found = {
+            "client": self.client if self.real_client else None,
+            "gamescope": self.gamescope,
+            "mangohud_config": f"{PROGRAMS}/{_MANGOHUD_CONFIG}" if self.mangoapp else None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
 
 def chain_questions() -> tuple[frozenset[str], frozenset[str]]:
@@ -117,6 +124,7 @@ def find_chain(request: Request, settings: Settings, guest: GuestFacts | None, h
     mangoapp = gamescope is not None and overlay and _first(guest, _MANGOAPP) is not None
     return Chain(
         client=client or f"{PROGRAMS}/stand-in/{request.kind}",
+        real_client=client is not None and request.kind == "steam",
         gamescope=gamescope,
         mangoapp=mangoapp,
         stand_ins=stand_ins,
@@ -124,7 +132,9 @@ def find_chain(request: Request, settings: Settings, guest: GuestFacts | None, h
     )
 
 
-def command_line(chain: Chain, request: Request, settings: Settings, display: Display) -> tuple[str, ...]:
+def command_line(
+    chain: Chain, request: Request, settings: Settings, display: Display, variables: Collection[str]
+) -> tuple[str, ...]:
     """Return what runs in the guest, `env -i NAME=VALUE...` not yet in front of it.
 
     Args:
@@ -132,6 +142,7 @@ def command_line(chain: Chain, request: Request, settings: Settings, display: Di
         request: the program of `run`, or the URL.
         settings: the output and the client.
         display: what gamescope draws to.
+        variables: names that the session's environment has; what is set there is not set again.
     """
     if chain.client is None:
         return request.argv
@@ -140,9 +151,13 @@ def command_line(chain: Chain, request: Request, settings: Settings, display: Di
     if request.kind == "steam":
         inner += ["--restart-status", str(RESTART_STATUS), "--restarts", str(RESTARTS)]
         # Apart from the client's arguments: they are not repeated when it starts again.
-        inner += ["--url", request.url] if request.url is not None else []
+        inner += [URL_OPTION, request.url] if request.url is not None else []
         arguments = _client_arguments(settings)
-    outer = _gamescope(chain, settings.display, display) if chain.gamescope else ()
+    if chain.gamescope:
+        nested = (f"{name}={value}" for name, value in _NESTED.items() if name not in variables)
+        outer = (*_gamescope(chain, settings.display, display), ENV, *nested)
+    else:
+        outer = ()
     return (*outer, *inner, "--", chain.client, *arguments)
 
 

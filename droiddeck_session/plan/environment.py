@@ -14,9 +14,10 @@ from droiddeck_session.templates import expand
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from droiddeck_session.facts import Facts
     from droiddeck_session.plan.model import Kind
     from droiddeck_session.plan.request import Request
-    from droiddeck_session.plan.tables import Tables, ValueCondition
+    from droiddeck_session.plan.tables import Tables
     from droiddeck_session.settings import LoadedSettings, Settings
 
 SESSION_VARIABLE: Final = "DROIDDECK_SESSION"
@@ -40,10 +41,11 @@ def settings_by_key(settings: Settings) -> dict[str, object]:
 def of_rows(
     tables: Tables,
     settings: Settings,
-    names: Mapping[str, str],
+    facts: Facts,
     *,
+    names: Mapping[str, str],
+    host_names: Mapping[str, str],
     kind: Kind,
-    android: bool,
     bound: Collection[str],
 ) -> tuple[Variable, ...]:
     """Return the variables of the rows that apply, in the rows' order; the last row for a name gives its value.
@@ -51,9 +53,10 @@ def of_rows(
     Args:
         tables: the rows.
         settings: what conditions and values may refer to.
+        facts: the machine.
         names: what the names of values stand for, settings aside.
+        host_names: what names of host paths stand for.
         kind: of the session.
-        android: whether the host is Android.
         bound: guest paths that are bound.
 
     Raises:
@@ -64,7 +67,9 @@ def of_rows(
     found: dict[str, Variable] = {}
     for origin, row in tables.variables:
         value = expand(row.value, known)
-        if value is None or not _holds(row.when, values, known, kind=kind, android=android, bound=bound):
+        if value is None or not row.when.holds(
+            facts, host_names, kind, settings=values, names=known, bound=bound
+        ):  # fmt: skip
             continue
         _check(origin, row.name)
         found[row.name] = Variable(name=row.name, value=value, origin=origin, reason=row.reason)
@@ -143,24 +148,6 @@ def _check(origin: str, name: str) -> None:
             message=f"{origin}: {name} is set by the session itself",
             hint="leave it out",
         )
-
-
-def _holds(
-    condition: ValueCondition,
-    settings: Mapping[str, object],
-    names: Mapping[str, str],
-    *,
-    kind: Kind,
-    android: bool,
-    bound: Collection[str],
-) -> bool:
-    return (
-        condition.os in {None, "android" if android else "linux"}
-        and (not condition.kinds or kind in condition.kinds)
-        and all(name in names for name in condition.set)
-        and all(settings.get(key) == value for key, value in condition.setting.items())
-        and all(path in bound for path in condition.bound)
-    )
 
 
 def _text(value: object) -> str:

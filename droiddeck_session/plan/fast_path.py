@@ -24,6 +24,8 @@ LONGEST_PATH: Final = 1023
 # linux/binfmts.h: MAX_ARG_STRLEN, which NAME=VALUE and its NUL must fit.
 LONGEST_VARIABLE: Final = 131072
 KEY_DIGITS: Final = 24
+# The fast path's library idles under a tracer that has it (spec: launcher, 2.2).
+NO_SECCOMP: Final = "PROOT_NO_SECCOMP"
 _ORIGIN: Final = f"{OWN_ORIGIN} fast path"
 
 
@@ -42,6 +44,8 @@ def fast_path(
     why_off = ""
     if not enabled:
         why_off = "fast_path.enabled is false"
+    elif NO_SECCOMP in dict(capabilities.host_environment):
+        why_off = f"the tracer runs with {NO_SECCOMP}, which stops every call"
     elif not capabilities.fast_path:
         why_off = f"backend {capabilities.backend} does not offer it"
     elif identity.emulated:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchem
 
 SCHEMA: Final = 1
 SESSION: Final = "@session@"
+URL_OPTION: Final = "--url"
 NOT_RECORDED: Final = "(not recorded)"
 # How the origin of what the project's own tables and code put into a plan begins; the rest is from the user.
 OWN_ORIGIN: Final = "vendor"
@@ -151,7 +152,7 @@ class Plan(Frozen):
 
     schema_: Literal[1] = Field(default=SCHEMA, alias="schema")
     kind: Kind
-    label: str
+    label: OsText
     guest: GuestReference
     backend: str
     identity: Identity
@@ -182,12 +183,16 @@ class Plan(Frozen):
         return tuple(bind.host if bind.host == bind.guest else f"{bind.host}:{bind.guest}" for bind in self.binds)
 
     def without_values(self) -> Plan:
-        """Return the plan as it may be kept in a log: no value the user gave, no argument of the user's program."""
+        """Return the plan as it may be kept in a log: no value, URL or program's argument that the user gave."""
         environment = tuple(
             entry if entry.origin.startswith(OWN_ORIGIN) else entry.model_copy(update={"value": NOT_RECORDED})
             for entry in self.environment
         )
-        shown = (*self.argv[:1], *(NOT_RECORDED for _ in self.argv[1:])) if self.kind == "run" else self.argv
+        # The words of the other kinds are ours and the settings', but for a URL, which may hold a game's arguments.
+        shown = tuple(
+            NOT_RECORDED if number and (self.kind == "run" or self.argv[number - 1] == URL_OPTION) else word
+            for number, word in enumerate(self.argv)
+        )
         return self.model_copy(update={"environment": environment, "argv": shown})
 
     def to_json(self) -> str:

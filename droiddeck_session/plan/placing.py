@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from droiddeck_session.errors import PlanError
 from droiddeck_session.plan.guest_paths import ancestors, below, in_mount_order
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 _Kind = Literal["directory", "file", "other", "missing", "hidden"]
 _FOLDER_MODE: Final = 0o755
+# Each process finds its own there (proc(5)): the kernel's links and folders of a process, and the names in /dev that
+# lead to them. A bind is made in the view of whoever makes it, so no process of the guest would see it.
+_OF_A_PROCESS: Final = re.compile(
+    r"/proc/(?:self|thread-self|[0-9]+|mounts|net)(?:/.*)?|/dev/(?:fd(?:/.*)?|stdin|stdout|stderr)", re.DOTALL
+)
 
 
 @dataclass(kw_only=True)
@@ -77,13 +83,13 @@ def place(
         cover = placed.cover(bind.guest)
         inside = None if cover is None else f"{cover.asked}{below(bind.guest, cover.bind.guest)}"
         there = ground.kind(bind.guest, inside)
-        fault = _obstacle(bind, cover, there)
-        if not fault and there in {"missing", "hidden"}:
+        fault = _obstacle(candidate, cover, there)
+        if fault is None and there in {"missing", "hidden"}:
             fault = _make(bind, inside, placed, tracer=capabilities.makes_mount_points, read_only=guest.read_only)
-        if not fault:
+        if fault is None:
             placed.sources[bind.guest] = candidate
         elif candidate.optional:
-            dropped = DroppedBind(host=bind.host, guest=candidate.asked_guest, origin=bind.origin, why=fault)
+            dropped = DroppedBind(host=bind.host, guest=candidate.asked_guest, origin=bind.origin, why=fault.why)
             placed.dropped.append(dropped)
         else:
             raise _refused(candidate, fault)
@@ -129,41 +135,56 @@ def _resolved(candidates: Iterable[Candidate], guest: GuestFacts) -> list[Candid
     return in_mount_order(found, _guest_path)
 
 
-def _obstacle(bind: Bind, cover: Candidate | None, there: _Kind) -> str:
-    """Return why nothing can be bound there, however it is made; empty if nothing stands in the way."""
+class _Fault(NamedTuple):
+    """Why a bind cannot be put where it shall be."""
+
+    why: str
+    code: str = "MOUNT_POINT"
+    hint: str = "make that path, or choose another guest path"
+
+
+def _obstacle(candidate: Candidate, cover: Candidate | None, there: _Kind) -> _Fault | None:
+    """Return why nothing can be bound there, however it is made; None if nothing stands in the way."""
+    bind = candidate.bind
     if bind.guest == "/":
-        return "the guest has a link to its root there"
+        return _Fault("the guest has a link to its root there")
+    if not candidate.for_each_process and any(
+        _OF_A_PROCESS.fullmatch(path) for path in (candidate.asked_guest, bind.guest)
+    ):
+        return _Fault(
+            "each process has its own there, so none of the guest's would see the bind",
+            "BIND_IN_PROCESS",
+            "bind it anywhere else: no bind reaches /proc/self, /proc/PID, /dev/fd and what leads there",
+        )
     if cover is not None and not cover.bind.directory:
-        return f"it lies below {cover.bind.guest!r}, where a file is bound"
-    if there == "directory" and not bind.directory:
-        return "a file cannot be bound on a folder"
-    if there in {"file", "other"} and bind.directory:
-        return "a folder cannot be bound on a file"
-    return ""
+        return _Fault(f"it lies below {cover.bind.guest!r}, where a file is bound")
+    if (there == "directory" and not bind.directory) or (there in {"file", "other"} and bind.directory):
+        kinds = ("folder", "file") if bind.directory else ("file", "folder")
+        return _Fault("a {} cannot be bound on a {}".format(*kinds), "BIND_KIND", "choose another guest path")
+    return None
 
 
-def _make(bind: Bind, inside: str | None, placed: Placed, *, tracer: bool, read_only: bool) -> str:
-    """Have something made to mount on; return why that cannot be, or nothing."""
+def _make(bind: Bind, inside: str | None, placed: Placed, *, tracer: bool, read_only: bool) -> _Fault | None:
+    """Have something made to mount on; return why that cannot be, or None."""
     if inside is not None and inside.startswith(SESSION):
         path = inside.removeprefix(f"{SESSION}/")
         folder = StagedFile(path=path, mode=_FOLDER_MODE)
         placed.staged.append(folder if bind.directory else StagedFile(path=path, content=""))
-        return ""
+        return None
     if tracer:
-        return ""
+        return None
     if inside is not None:
-        return f"there is no {inside!r} on the host to mount on"
+        return _Fault(f"there is no {inside!r} on the host to mount on")
     if read_only:
-        return "the rootfs has nothing there to mount on and cannot be written"
+        return _Fault("the rootfs has nothing there to mount on and cannot be written")
     placed.mount_points.append(MountPoint(guest=bind.guest, directory=bind.directory))
-    return ""
+    return None
 
 
-def _refused(candidate: Candidate, fault: str) -> PlanError:
+def _refused(candidate: Candidate, fault: _Fault) -> PlanError:
     bind = candidate.bind
-    kinds = "cannot be bound on" in fault
     return PlanError(
-        code="BIND_KIND" if kinds else "MOUNT_POINT",
-        message=f"{bind.origin}: bind {bind.host!r} at {candidate.asked_guest!r}: {fault}",
-        hint="choose another guest path" if kinds else "make that path, or choose another guest path",
+        code=fault.code,
+        message=f"{bind.origin}: bind {bind.host!r} at {candidate.asked_guest!r}: {fault.why}",
+        hint=fault.hint,
     )

@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from droiddeck_session.errors import PlanError
+from droiddeck_session.printable import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +48,7 @@ def split_hostprocess(text: str) -> list[str]:
 
 def render(plan: Plan) -> str:
     """Return the plan as lines for a person: what is bound, set and run, each with its reason and origin."""
-    return "\n".join(_visible(line) for line in _lines(plan))
+    return "\n".join(exact(line) for line in _lines(plan))
 
 
 def _lines(plan: Plan) -> Iterator[str]:
@@ -95,11 +96,3 @@ def _section(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     return (f"  {name:<10} {value}" for name, value in rows)
-
-
-def _visible(line: str) -> str:
-    """Return a line that a terminal shows as one line: control characters and foreign bytes as escapes."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
-        for character in line
-    )

@@ -14,6 +14,11 @@ from droiddeck_session.plan.model import Frozen, Kind, OsText
 VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+_FORM: Final = "write HOST[:GUEST], both absolute, GUEST below the root"
+_READ_ONLY: Final = "for a read-only bind write --ro-bind HOST[:GUEST]"
+_COLON: Final = "a path that holds a colon can only be bound by a row of binds.toml"
+
+
 class RequestedBind(Frozen):
     """A bind of the command line: without its source there is no session."""
 
@@ -56,12 +61,13 @@ def parse_bind(text: str, *, read_only: bool, origin: str) -> RequestedBind:
     """
     host, colon, guest = text.partition(":")
     if ":" in guest:
-        raise _bad_bind(origin, text, "has more than one colon", "a path that holds a colon can only be bound by a row")
+        raise _bad_bind(origin, text, "has more than one colon", _READ_ONLY if text.endswith(":ro") else _COLON)
     for name, path in (("host", host), ("guest", guest if colon else host)):
         try:
             mountable(path) if name == "guest" else _check_host(path)
         except ValueError as error:
-            raise _bad_bind(origin, text, f"the {name} path {path!r} {error}", "write HOST[:GUEST]") from None
+            fix = _READ_ONLY if guest == "ro" else _FORM
+            raise _bad_bind(origin, text, f"the {name} path {path!r} {error}", fix) from None
     return RequestedBind(
         host=host, guest=mountable(guest if colon else host), read_only=read_only, origin=origin
     )  # fmt: skip
@@ -96,5 +102,5 @@ def _bad_bind(origin: str, text: str, why: str, fix: str) -> UsageError:
     return UsageError(
         code="BIND_SYNTAX",
         message=f"{origin} {text!r}: {why}",
-        hint=f"{fix} of binds.toml" if fix.endswith("row") else f"{fix}, both absolute, GUEST below the root",
+        hint=fix,
     )

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from droiddeck_session.plan.model import Bind, Identity
 
 # Folders by mode: run/ is XDG_RUNTIME_DIR, tmp/ and shm/ are for every uid of the guest.
-_FOLDERS: Final = {"run": 0o700, "tmp": 0o1777, "shm": 0o1777, "empty": 0o755, "programs": 0o755}
+_OF_THE_GUEST: Final = {"run": 0o700, "tmp": 0o1777, "shm": 0o1777}
+_FOLDERS: Final = {**_OF_THE_GUEST, "debug": 0o700, "empty": 0o755, "programs": 0o755}
 # The tracer's own (PROOT_TMP_DIR); no bind shows it.
 TRACER: Final = StagedFile(path="tracer", mode=0o700)
+# What goes with the session. debug/ stays with its record: programs of the guest leave there what explains their end.
+LEAVINGS: Final = (*_OF_THE_GUEST, TRACER.path)
+# Programs of the guest add to it only if it is there.
+_INNER_LOG: Final = StagedFile(path="debug/inner.log", content="")
 _TEXTS: Final = ("etc/resolv.conf", "etc/hosts", "etc/ld.so.preload", "etc/passwd", "etc/group")
 
 # All that rows may name below @session@.
@@ -54,6 +59,7 @@ def entries(
     }
     found: dict[str, tuple[StagedFile, ...]]
     found = {path: (StagedFile(path=path, mode=mode),) for path, mode in _FOLDERS.items() if path != "programs"}
+    found["debug"] = (*found["debug"], _INNER_LOG)
     found |= {path: (StagedFile(path=path, content=text),) for path, text in texts.items() if text is not None}
     if programs:
         found["programs"] = (StagedFile(path="programs", mode=_FOLDERS["programs"]), *programs)

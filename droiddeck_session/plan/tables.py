@@ -8,80 +8,41 @@ from typing import TYPE_CHECKING, Annotated, Final, Generic, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    Field,
     StrictBool,
-    StrictInt,
     ValidationError,
     model_validator,
 )
 
 from droiddeck_session.errors import SettingError
-from droiddeck_session.layers import line_of, parse, validation_error
+from droiddeck_session.layers import line_of, parse, validation_errors
+from droiddeck_session.plan.conditions import (
+    HOST_NAMES,
+    VALUE_KEYS,
+    HostCondition,
+    HostTemplate,
+    ValueCondition,
+    os_text,
+    template,
+)
 from droiddeck_session.plan.guest_paths import ancestors, mountable
-from droiddeck_session.plan.model import OWN_ORIGIN, SESSION, Frozen, Kind, MountPoint
+from droiddeck_session.plan.model import OWN_ORIGIN, SESSION, Frozen, MountPoint
 from droiddeck_session.plan.request import VARIABLE_NAME
 from droiddeck_session.plan.staged import SESSION_ENTRIES
-from droiddeck_session.settings import Settings
-from droiddeck_session.templates import is_template, placeholders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from droiddeck_session.layers import TableFile
 
-# What host paths may name; the first three are settings of the section [android], the rest facts.
-SETTINGS_NAMES: Final = ("files", "cache", "storage")
-HOST_NAMES: Final = frozenset(
-    {*SETTINGS_NAMES, "root", "runtime_dir", "wayland_socket", "x_display", "gpu_device", "render_node"}
-)
-# What values of variables may name beside every setting.
-VALUE_NAMES: Final = frozenset({"home", "user", "timezone", "terminal", "x_display", "gamescope", "mangohud_config"})
-
 # How the vendor's files call themselves (layers.read_layers); everything else is a person's.
 _VENDOR: Final = "config/"
-
-
-def setting_keys() -> frozenset[str]:
-    """Return every setting as `section.key`."""
-    sections = {name: field.annotation for name, field in Settings.model_fields.items()}
-    return frozenset(
-        f"{name}.{key}"
-        for name, section in sections.items()
-        if isinstance(section, type) and issubclass(section, BaseModel)
-        for key in section.model_fields
-    )
-
-
-def _template(names: frozenset[str]) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        if not is_template(text):
-            raise ValueError("has a single brace; write {name} for a name, {{ and }} for braces")
-        unknown = [name for name in placeholders(text) if name not in names]
-        if unknown:
-            raise ValueError(f"{{{unknown[0]}}} is unknown here; known are {', '.join(sorted(names))}")
-        return text
-
-    return check
-
-
-def _host_path(text: str) -> str:
-    if not text.startswith(("/", "{", f"{SESSION}/")):
-        raise ValueError("is not absolute")
-    return _os_text(text)
+_HINT: Final = "see docs/binds-and-environment.md for what a row may say"
 
 
 def _guest_path(text: str) -> str:
     if text.startswith("{"):
-        return _os_text(text)
+        return os_text(text)
     return mountable(text)
-
-
-def _os_text(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("holds a NUL, which no path or value can")
-    return text
 
 
 def _name(text: str) -> str:
@@ -90,70 +51,10 @@ def _name(text: str) -> str:
     return text
 
 
-def _known(names: frozenset[str]) -> Callable[[str], str]:
-    def check(name: str) -> str:
-        if name not in names:
-            raise ValueError(f"{name!r} is unknown here; known are {', '.join(sorted(names))}")
-        return name
-
-    return check
-
-
 _Row = TypeVar("_Row")
 _Item = TypeVar("_Item")
-_VALUE_KEYS: Final = VALUE_NAMES | setting_keys()
-_OneOrMore = BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
-_HostTemplate = Annotated[str, AfterValidator(_template(HOST_NAMES)), AfterValidator(_host_path)]
-_GuestTemplate = Annotated[str, AfterValidator(_template(HOST_NAMES)), AfterValidator(_guest_path)]
-_ValueTemplate = Annotated[str, AfterValidator(_template(_VALUE_KEYS)), AfterValidator(_os_text)]
-_GuestPath = Annotated[str, AfterValidator(mountable)]
-_HostTemplates = Annotated[tuple[_HostTemplate, ...], _OneOrMore]
-
-
-class HostCondition(Frozen):
-    """When a bind's row applies: all that is said must hold.
-
-    Attributes:
-        os: the host's.
-        kinds: of the session.
-        set: names that stand for something here.
-        exists, directory, readable: host paths that are there, are folders, can be read.
-        unreadable: host paths that are there and cannot be read.
-        absent: host paths that are not there.
-    """
-
-    os: Literal["linux", "android"] | None = None
-    kinds: Annotated[tuple[Kind, ...], _OneOrMore] = ()
-    set: Annotated[tuple[Annotated[str, AfterValidator(_known(HOST_NAMES))], ...], _OneOrMore] = ()
-    exists: _HostTemplates = ()
-    directory: _HostTemplates = ()
-    readable: _HostTemplates = ()
-    unreadable: _HostTemplates = ()
-    absent: _HostTemplates = ()
-
-    def paths(self) -> Iterable[str]:
-        """Return the host paths that must be looked at."""
-        return (*self.exists, *self.directory, *self.readable, *self.unreadable, *self.absent)
-
-
-class ValueCondition(Frozen):
-    """When a variable's row applies: all that is said must hold.
-
-    Attributes:
-        os: the host's.
-        kinds: of the session.
-        set: names that stand for something here.
-        setting: settings that have this value.
-        bound: guest paths that are bound.
-    """
-
-    os: Literal["linux", "android"] | None = None
-    kinds: Annotated[tuple[Kind, ...], _OneOrMore] = ()
-    set: Annotated[tuple[Annotated[str, AfterValidator(_known(_VALUE_KEYS))], ...], _OneOrMore] = ()
-    setting: dict[Annotated[str, AfterValidator(_known(setting_keys()))], StrictBool | StrictInt | str] = Field(
-        default_factory=dict
-    )
-    bound: Annotated[tuple[_GuestPath, ...], _OneOrMore] = ()
+_GuestTemplate = Annotated[str, AfterValidator(template(HOST_NAMES)), AfterValidator(_guest_path)]
+_ValueTemplate = Annotated[str, AfterValidator(template(VALUE_KEYS)), AfterValidator(os_text)]
 
 
 class BindRow(Frozen):
@@ -169,7 +70,7 @@ class BindRow(Frozen):
         read_only: the guest must not write through it.
     """
 
-    host: _HostTemplate
+    host: HostTemplate
     guest: _GuestTemplate | None = None
     reason: str
     when: HostCondition = HostCondition()
@@ -275,7 +176,7 @@ def _validated(file: TableFile, model: type[_File]) -> _File:
     try:
         return model.model_validate(parse(file))
     except ValidationError as error:
-        raise validation_error(file, error, model) from None
+        raise validation_errors(file, error, model, hint=_HINT)[0] from None
 
 
 def _omit(

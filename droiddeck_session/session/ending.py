@@ -82,8 +82,10 @@ def conclude(seen: Seen, capabilities: Capabilities) -> Ending:
     # The wrapper tells the main program's status if it always does, or if nothing can have ended later.
     main = seen.main or _told_by_wrapper(seen, capabilities)
     if main is None:
-        why = f"the {capabilities.backend} backend tells the status of the process that ended last ({wrapper})"
-        return _failure("STATUS_LOST", f"the main program's exit status is lost: {why}", seen)
+        why = f"the main program's exit status is lost: the {capabilities.backend} backend "
+        if capabilities.main_status:
+            return _failure("STATUS_LOST", f"{why}ended before it could tell ({wrapper})", seen)
+        return _failure("STATUS_LOST", f"{why}tells the status of the process that ended last ({wrapper})", seen)
     return Ending(
         status=main.status,
         signal=main.signal,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The session folder: one per run, named `YYYY-MM-DD-NN-slug`, which is the session's id.
 
-`lock` is held (flock) by the supervisor while the session lives and names its token. `.complete` is written last: a
-folder without it whose lock is free was left by a crash, and the next start ends what is left of that session and
-finishes it.
+`lock` is held (flock) by the supervisor while the session lives and notes how to find its processes. `.complete` is
+written last: a folder without it whose lock is free was left by a crash, or by a session whose processes could not be
+ended, and the next start ends what is left of that session and finishes it.
 """
 
 from __future__ import annotations
@@ -11,42 +11,30 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import fcntl
-import json
 import os
 import re
 import shutil
-from dataclasses import dataclass
-from pathlib import Path
+import signal
 from typing import TYPE_CHECKING, Final, Self
 
-from droiddeck_session.errors import DroiddeckError, FilesError
-from droiddeck_session.guest.staging import clear
+from droiddeck_session.errors import EXIT_SIGNAL_BASE, DroiddeckError, FilesError
 from droiddeck_session.processes import hold_closed_descriptors
-from droiddeck_session.session.events import EventLog, read_events
+from droiddeck_session.session.events import EventLog
 from droiddeck_session.session.log import SessionLog
+from droiddeck_session.session.recovery import COMPLETE, EVENTS, Note, Recovered, finish, recover
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
 
     from droiddeck_session.paths import Directories
+    from droiddeck_session.session.membership import Identity
 
-COMPLETE: Final = ".complete"
 LOCK: Final = "lock"
-EVENTS: Final = "events.jsonl"
 LOG: Final = "session.log"
-ENDINGS: Final = frozenset({"session.stopped", "session.failed"})
 _NAME: Final = re.compile(r"(\d{4}-\d{2}-\d{2})-(\d{2,})-[a-z0-9-]+")
 _SLUG_LENGTH: Final = 24
-_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recovered:
-    """A session whose supervisor had died: how many of its processes were ended, the names of those that were not."""
-
-    session: str
-    ended: int
-    survivors: tuple[str, ...]
+_BEFORE_THE_START: Final = "asked to end before the program was started"
 
 
 def slug(label: str) -> str:
@@ -61,27 +49,31 @@ class SessionFolder:
         path: the folder.
         id: its name, the session's id.
         events: writes events.jsonl.
-        log: writes session.log.
+        log: writes session.log and warns the person at the terminal.
         recovered: crashed sessions that were ended and finished on the way.
     """
 
-    def __init__(self, path: Path, lock: int) -> None:
+    def __init__(self, path: Path, lock: int, tell: Callable[[str], None]) -> None:
         self.path = path
         self.id = path.name
         self._lock = lock
         self.events = EventLog(path / EVENTS, self.id)
-        self.log = SessionLog(path / LOG, self.id)
+        self.log = SessionLog(path / LOG, self.id, tell)
         self.recovered: tuple[Recovered, ...] = ()
         self._ending = ""
+        self._survivors = False
 
     @classmethod
-    def create(cls, directories: Directories, label: str, keep: int) -> Self:
+    def create(
+        cls, directories: Directories, label: str, keep: int, *, tell: Callable[[str], None] = lambda _: None
+    ) -> Self:
         """Make the folder of a new session; finish folders that crashed sessions left, and remove old ones.
 
         Args:
             directories: where the project keeps things.
             label: what runs: steam, desktop, or the program's name.
             keep: how many complete folders stay.
+            tell: gets each warning for the person at the terminal.
 
         Raises:
             FilesError: the state directory cannot be written.
@@ -91,15 +83,16 @@ class SessionFolder:
         with _naming_state(sessions):
             sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _locked(sessions):
-                folder = cls(*_make(sessions, label))
+                folder = cls(*_make(sessions, label), tell)
                 abandoned = list(_abandoned(sessions))
                 _prune(sessions, keep)
-            folder.events.emit("session.created", label=label)
-        folder.recovered = tuple(_recover(path, lock) for path, lock in abandoned)
+            folder.record("session.created", label=label)
+        folder.recovered = tuple(recover(path, lock) for path, lock in abandoned)
         for one in folder.recovered:
-            folder.events.emit("session.recovered", of=one.session, ended=one.ended, survivors=list(one.survivors))
-            if one.ended or one.survivors:
-                folder.log.warning(_recovery_in_words(one))
+            ended, survivors = list(one.ended), list(one.survivors)
+            folder.events.emit("session.recovered", of=one.session, ended=ended, survivors=survivors)
+            if ended or survivors:
+                folder.log.warning(one.in_words(), of=one.session)
         return folder
 
     def write(self, name: str, text: str) -> None:
@@ -111,22 +104,45 @@ class SessionFolder:
         with _naming_state(self.path):
             (self.path / name).write_text(text, encoding="utf-8")
 
-    def note_token(self, token: str) -> None:
-        """Note the membership token, by which the next start finds what a crash of this supervisor leaves.
+    def note(self, token: str, processes: Collection[Identity] = ()) -> None:
+        """Note how the next start finds what a crash of this supervisor leaves; each note adds to the one before.
+
+        Args:
+            token: the membership token.
+            processes: the wrapper and the main program, as far as they are known.
 
         Raises:
             FilesError: it cannot be written.
         """
         with _naming_state(self.path):
-            os.pwrite(self._lock, json.dumps({"pid": os.getpid(), "boot": _boot(), "token": token}).encode(), 0)
+            Note.of(token, processes).write(self._lock)
+
+    def record(self, event: str, **fields: object) -> None:
+        """Write an event, and the same into the log; fields must be JSON values."""
+        self.events.emit(event, **fields)
+        self.log.info(event, **fields)
 
     def stopped(self, **fields: object) -> None:
         """Record that the session ended as it should. Only the first ending counts."""
-        self._end("session.stopped", fields)
+        if not self._ending:
+            self._ending = "session.stopped"
+            self.record(self._ending, **fields)
 
-    def failed(self, code: str, message: str, **fields: object) -> None:
-        """Record that the session failed. Only the first ending counts."""
-        self._end("session.failed", {"code": code, "message": message, **fields})
+    def failed(self, code: str, message: str, *, survivors: Collection[str] = (), **fields: object) -> None:
+        """Record that the session failed. Only the first ending counts.
+
+        Args:
+            code: what went wrong; stable API.
+            message: the same in words.
+            survivors: processes that could not be ended; the folder is then left for the next start to finish.
+            fields: what else there is to know; JSON values.
+        """
+        if not self._ending:
+            self._ending = "session.failed"
+            self._survivors = bool(survivors)
+            fields = {"code": code, "message": message, "survivors": list(survivors), **fields}
+            self.events.emit(self._ending, **fields)
+            self.log.error(self._ending, **fields)
 
     def __enter__(self) -> Self:
         return self
@@ -135,17 +151,18 @@ class SessionFolder:
         """Record the error as the ending if there is none yet, mark the folder complete, and let its lock go."""
         if isinstance(error, DroiddeckError):
             self.failed(error.code, error.message)
+        elif isinstance(error, KeyboardInterrupt):
+            self.stopped(status=EXIT_SIGNAL_BASE + signal.SIGINT, how=_BEFORE_THE_START)
+        elif isinstance(error, SystemExit):
+            self.stopped(status=error.code, how=_BEFORE_THE_START)
         else:
             self.failed("ABANDONED", f"given up by {type(error).__name__}" if error else "given up before it started")
-        _finish(self.path, self._ending)
+        if not self._survivors:
+            for complaint in finish(self.path, self._ending):
+                self.log.error("not removed", why=complaint)
         self.events.close()
         self.log.close()
         os.close(self._lock)
-
-    def _end(self, event: str, fields: dict[str, object]) -> None:
-        if not self._ending:
-            self._ending = event
-            self.events.emit(event, **fields)
 
 
 @contextlib.contextmanager
@@ -224,61 +241,3 @@ def _prune(sessions: Path, keep: int) -> None:
                 (path / COMPLETE).unlink()
                 shutil.rmtree(path, ignore_errors=True)
                 os.close(lock)
-
-
-def _recover(path: Path, lock: int) -> Recovered:
-    """End what is left of a session whose supervisor died, and finish its folder unless something survived."""
-    try:
-        note = json.loads(os.read(lock, 4096))
-    except ValueError:
-        note = {}
-    ended, survivors = 0, tuple[str, ...]()
-    if isinstance(note, dict) and note.get("boot") == _boot() and isinstance(note.get("token"), str):
-        ended, survivors = _end_orphans(note["token"])
-    with contextlib.suppress(OSError):
-        events = EventLog(path / EVENTS, path.name)
-        events.emit("session.recovered", ended=ended, survivors=list(survivors))
-        if not survivors:
-            if not any(event["event"] in ENDINGS for event in read_events(path / EVENTS)):
-                events.emit("session.failed", code="SUPERVISOR_DIED", message="the supervisor ended before the session")
-            _finish(path, "recovered")
-        events.close()
-    os.close(lock)
-    return Recovered(session=path.name, ended=ended, survivors=survivors)
-
-
-def _end_orphans(token: str) -> tuple[int, tuple[str, ...]]:
-    """Kill the processes that carry a token, the only mark left; return their number and the survivors' names."""
-    from droiddeck_session.session.membership import Membership  # noqa: PLC0415 - only after a crash
-
-    membership = Membership(token, ancestor=None)
-    orphans = membership.living()
-    if not orphans:
-        return 0, ()
-    import anyio  # noqa: PLC0415 - only after a crash that left processes
-
-    from droiddeck_session.session.sweep import kill  # noqa: PLC0415 - as above
-
-    survivors = anyio.run(kill, membership)
-    return len(orphans) - len(survivors), tuple(f"{process.name} ({process.pid})" for process in survivors)
-
-
-def _finish(path: Path, reason: str) -> None:
-    clear(str(path))
-    now = dt.datetime.now().astimezone().isoformat(timespec="seconds")
-    mark = path / f"{COMPLETE}.new"
-    with contextlib.suppress(OSError):
-        mark.write_text(f"collected: {reason} at {now}\n", encoding="utf-8")
-        mark.rename(path / COMPLETE)
-
-
-def _boot() -> str:
-    try:
-        return _BOOT_ID.read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
-
-
-def _recovery_in_words(one: Recovered) -> str:
-    text = f"session {one.session} had lost its supervisor; ended {one.ended} processes that it left"
-    return f"{text}; still there: {', '.join(one.survivors)}" if one.survivors else text

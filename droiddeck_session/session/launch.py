@@ -13,9 +13,10 @@ from droiddeck_session.errors import FilesError
 from droiddeck_session.guest import staging
 from droiddeck_session.guest.store import use
 from droiddeck_session.plan.fast_path import bound
+from droiddeck_session.plan.model import OWN_ORIGIN
 from droiddeck_session.session.folder import SessionFolder
+from droiddeck_session.session.foreground import supervise
 from droiddeck_session.session.prepare import Prepared, prepare
-from droiddeck_session.session.supervisor import supervise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,23 +81,33 @@ def launch(
         DroiddeckError: the session could not be started; nothing of it is left.
     """
     prepared = prepare(request, flags, environ=environ)
-    for line in warnings(prepared):
-        tell(line)
     settings = prepared.loaded.settings.session
     token = secrets.token_hex(16)
     with contextlib.ExitStack() as stack:
         if prepared.guest is not None:
             stack.enter_context(use(prepared.guest))
         folder = stack.enter_context(
-            SessionFolder.create(prepared.directories, label=prepared.plan.label, keep=settings.keep)
+            SessionFolder.create(prepared.directories, label=prepared.plan.label, keep=settings.keep, tell=tell)
         )
+        _log_start(prepared, folder)
         concrete = bound(prepared.plan, os.fspath(folder.path), token)
         folder.write("plan.json", concrete.without_values().to_json() + "\n")
-        for bind in concrete.dropped:
-            folder.events.emit("bind.left_out", host=bind.host, guest=bind.guest, origin=bind.origin, why=bind.why)
         staging.stage(concrete)
         command = prepared.backend.command(concrete, prepared.capabilities)
         ending = supervise(command, capabilities=prepared.capabilities, token=token, folder=folder, settings=settings)
-    if ending.reason:
-        tell(ending.reason)
     return ending.status
+
+
+def _log_start(prepared: Prepared, folder: SessionFolder) -> None:
+    """Log what is about to run, by names: no value and no argument of the user's."""
+    plan = prepared.plan
+    folder.log.info(
+        "session starts", label=plan.label, backend=plan.backend, guest=plan.guest.name, binds=len(plan.binds),
+        variables=[variable.name for variable in plan.environment],
+    )  # fmt: skip
+    for line in warnings(prepared):
+        folder.log.warning(line)
+    for bind in plan.dropped:
+        # That a machine lacks what the project's own tables would show is usual; a row of the user's is missed.
+        write = folder.events.emit if bind.origin.startswith(OWN_ORIGIN) else folder.record
+        write("bind.left_out", host=bind.host, guest=bind.guest, origin=bind.origin, why=bind.why)

@@ -53,6 +53,10 @@ class ProcessStat:
         """Whether it is a zombie or dead: it runs no more and only waits for its parent."""
         return self.state in "ZXx"
 
+    def in_words(self) -> str:
+        """Return `sleep (123)`."""
+        return f"{self.name} ({self.pid})"
+
 
 def parse_stat(text: bytes) -> ProcessStat | None:
     """Read one /proc/PID/stat; None for a text that is none."""
@@ -125,12 +129,13 @@ class Membership:
     Args:
         token: the session's random id, the value of DROIDDECK_SESSION in its environment.
         ancestor: process whose descendants are all members (the supervisor itself is none); None after a crash.
+        known: processes that are members by what was noted of them.
     """
 
-    def __init__(self, token: str, *, ancestor: int | None) -> None:
+    def __init__(self, token: str, *, ancestor: int | None, known: Iterable[Identity] = ()) -> None:
         self._entry = f"{TOKEN_VARIABLE}={token}".encode()
         self._ancestor = ancestor
-        self._known: set[Identity] = set()
+        self._known = set(known)
 
     def living(self, *, besides: Collection[int] = _NO_PIDS) -> list[ProcessStat]:
         """Return the members that run now, without the pids in `besides`."""

@@ -17,6 +17,7 @@ from droiddeck_session.backends import registry
 from droiddeck_session.backends.interface import ProbeRequest
 from droiddeck_session.guest.store import GuestStore
 from droiddeck_session.plan import build, tables
+from droiddeck_session.processes import uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +63,8 @@ def choose_backend(
         request = probe_request(environ, loaded, scratch=scratch, machine=facts.uname().machine)
         return registry.choose(loaded.settings.backend.name, request, directories.cache)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        with uninterrupted():
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def prepare(request: Request, flags: Mapping[str, object], *, environ: Mapping[str, str]) -> Prepared:

@@ -17,13 +17,14 @@ shell's `&` means the terminal's Ctrl-C, which does not reach the program's grou
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable
+    from collections.abc import AsyncIterable, Iterator
 
     from droiddeck_session.session.terminal import Terminal
 
@@ -66,9 +67,24 @@ def reset() -> frozenset[int]:
     return frozenset(left)
 
 
-def wanted(ignored: frozenset[int]) -> tuple[signal.Signals, ...]:
-    """Return the signals to receive, for `anyio.open_signal_receiver`."""
-    return tuple(sorted((ENDING | RELAYED | {signal.SIGCHLD}) - ignored))
+@contextlib.contextmanager
+def received(ignored: frozenset[int]) -> Iterator[AsyncIterable[signal.Signals]]:
+    """Receive the signals that concern a session, but those that stay ignored.
+
+    Afterwards TERM, HUP and INT have no effect: the process only tidies up, and must not die of an echo meanwhile.
+    QUIT is left as a way out. An outer handler is gone: asyncio puts the default in its place.
+    """
+    over = ENDING - ignored - {signal.SIGQUIT}
+    try:
+        with anyio.open_signal_receiver(*sorted((ENDING | RELAYED | {signal.SIGCHLD}) - ignored)) as arrivals:
+            try:
+                yield arrivals
+            finally:
+                signal.pthread_sigmask(signal.SIG_BLOCK, over)
+    finally:
+        for signum in over:
+            signal.signal(signum, lambda _signum, _frame: None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, over)
 
 
 async def deliver(arrivals: AsyncIterable[signal.Signals], target: SignalTarget) -> None:

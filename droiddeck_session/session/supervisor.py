@@ -17,18 +17,25 @@
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import os
 import signal
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from droiddeck_session.errors import EXIT_OWN_FAILURE, DroiddeckError
-from droiddeck_session.processes import Program, hold_closed_descriptors, spawn
+from droiddeck_session.errors import EXIT_OWN_FAILURE, FilesError
+from droiddeck_session.processes import Program, spawn
 from droiddeck_session.session import main_program, signals, sweep
 from droiddeck_session.session.ending import Ending, Seen, conclude
-from droiddeck_session.session.membership import Membership, children, read_stat, reap_adopted, send
+from droiddeck_session.session.membership import (
+    TOKEN_VARIABLE,
+    Membership,
+    children,
+    read_stat,
+    reap_adopted,
+    send,
+)
 from droiddeck_session.session.start_report import StartReport
 from droiddeck_session.session.terminal import JOB_STOPS, REACHED_FOR_TERMINAL, Terminal, stop_ourselves
 from droiddeck_session.session.wait_status import WaitStatus, has_ended, signal_name, wait_child
@@ -42,20 +49,18 @@ if TYPE_CHECKING:
     from droiddeck_session.session.main_program import MainProgram
     from droiddeck_session.settings import SessionSettings
 
-# linux/prctl.h
-_PR_SET_CHILD_SUBREAPER: Final = 36
 # What a wrapper may take to end once nothing else of the session is left.
 _WRAPPER_TIME: Final = 2.0
 
 
 class Supervisor:
-    """One session's life. Signals and the terminal come from outside: see `supervise` for the foreground's.
+    """One session's life. Signals and the terminal come from outside: see foreground.py.
 
     Args:
         command: what to start.
         capabilities: what the backend's probe showed.
         token: the session's membership token, which `command` puts into the guest's environment.
-        folder: where events and the log go.
+        folder: where events, the log and the note for a crash go.
         settings: grace and linger time.
         terminal: the controlling terminal, if this process has one to hand over.
     """
@@ -71,6 +76,7 @@ class Supervisor:
         terminal: Terminal | None = None,
     ) -> None:
         self._command = command
+        self._token = token
         self._capabilities = capabilities
         self._folder = folder
         self._settings = settings
@@ -90,31 +96,42 @@ class Supervisor:
         self._tracer_died = False
 
     def start(self) -> None:
-        """Start the host command.
+        """Start the host command, with the token in its own environment too: the guest's may be cleared.
 
         Raises:
             ProcessError: it cannot be started.
         """
         terminal = self._terminal.to_start_with() if self._terminal else None
         command, report = self._command, self._report
-        self._program = spawn(report.argv, env=command.env, cwd=command.cwd, terminal=terminal, keep=report.keep)
+        env = {**command.env, TOKEN_VARIABLE: self._token}
+        self._program = spawn(report.argv, env=env, cwd=command.cwd, terminal=terminal, keep=report.keep)
         if self._terminal and terminal is not None:
             self._terminal.note_given(self._pid)
-        self._folder.events.emit("guest.started", pid=self._pid, backend=self._capabilities.backend)
+        self._note_processes()
+        self._folder.record("guest.started", pid=self._pid, backend=self._capabilities.backend)
+        if self._wrapper is None:
+            self._folder.log.write_from_now_on()
 
     async def run(self) -> Ending:
         """Wait for the session's end, which may be asked for meanwhile, and return how it ended, nothing left of it."""
-        with self._report:
-            async with anyio.create_task_group() as self._tasks:
-                self._tasks.start_soon(self._follow_child)
-                if self._capabilities.stays_parent:
-                    self._tasks.start_soon(self._follow_main)
-                await self._over.wait()
-                ending = await self._conclude()
-                self._tasks.cancel_scope.cancel()
-        os.close(self._program.pidfd)
-        if self._main is not None and self._main.pidfd != self._program.pidfd:
-            os.close(self._main.pidfd)
+        try:
+            with self._report:
+                async with anyio.create_task_group() as self._tasks:
+                    self._tasks.start_soon(self._follow_child)
+                    if self._capabilities.stays_parent:
+                        self._tasks.start_soon(self._follow_main)
+                    await self._over.wait()
+                    ending = await self._conclude()
+                    self._tasks.cancel_scope.cancel()
+        except BaseException:
+            # A fault of ours. Nothing would be left to end the session.
+            with anyio.CancelScope(shield=True):
+                await sweep.kill(self._membership, wrapper=self._wrapper)
+            raise
+        finally:
+            os.close(self._program.pidfd)
+            if self._main is not None:
+                os.close(self._main.pidfd)
         return ending
 
     def end_by(self, signum: int) -> None:
@@ -128,7 +145,7 @@ class Supervisor:
         self._send_to_group(signum)
         if signum in signals.STOP_REQUESTS and not self._stop_requested:
             self._stop_requested = True
-            self._folder.events.emit("session.stopping", signal=signal_name(signum), grace=self._settings.grace)
+            self._folder.record("session.stopping", signal=signal_name(signum), grace=self._settings.grace)
             self._tasks.start_soon(self._kill_after_grace)
 
     def relay(self, signum: int) -> None:
@@ -186,14 +203,25 @@ class Supervisor:
             self._over.set()
             return
         self._main = main
-        self._folder.events.emit("guest.main_program", pid=main.pid)
+        self._note_processes()
+        self._folder.record("guest.main_program", pid=main.pid)
         if self._wrapper_ended.is_set():
             self._check_tracer()
         held, self._held_signals = self._held_signals, []
         for signum in held:
             self._send_to_group(signum)
+        # Not before: a program of a few milliseconds is only seen by one who has nothing else to do.
+        self._folder.log.write_from_now_on()
         await anyio.wait_readable(main.pidfd)
         self._over.set()
+
+    def _note_processes(self) -> None:
+        started = read_stat(self._pid)
+        known = [started.identity] if started else []
+        known += [self._main.identity] if self._main else []
+        # Without the note, the next start after a crash has the token alone.
+        with contextlib.suppress(FilesError):
+            self._folder.note(self._token, known)
 
     def _wrapper_killed(self) -> bool:
         return self._wrapper_status is not None and self._wrapper_status.signal is not None
@@ -225,7 +253,7 @@ class Supervisor:
         besides = () if self._wrapper is None or wrapper_too else (self._wrapper,)
         members = [member for member in self._membership.living(besides=besides) if member.group == group]
         reached = sum(send(member.identity, signum) for member in members)
-        self._folder.events.emit("signal.forwarded", signal=signal_name(signum), processes=reached)
+        self._folder.record("signal.forwarded", signal=signal_name(signum), processes=reached)
 
     def _program_stopped(self, signum: int) -> None:
         """The program's group was stopped: let it have the terminal that it reached for, or stop with it."""
@@ -260,7 +288,7 @@ class Supervisor:
         if not self._killing.is_set():
             self._killing.set()
             self._stop_requested = True
-            self._folder.events.emit("session.killing", reason=reason)
+            self._folder.record("session.killing", reason=reason)
             self._tasks.start_soon(self._kill_everything)
 
     async def _kill_everything(self) -> None:
@@ -280,7 +308,7 @@ class Supervisor:
         leftovers = self._membership.living(besides={self._pid})
         if self._tracer_died:
             how = self._wrapper_status.in_words() if self._wrapper_status else ""
-            self._folder.events.emit("tracer.died", pid=self._pid, how=how)
+            self._folder.record("tracer.died", pid=self._pid, how=how)
         elif not self._killing.is_set():
             await self._let_end(has_leftovers=bool(leftovers))
         survivors = []
@@ -298,7 +326,7 @@ class Supervisor:
             tracer_died=self._tracer_died,
             killed=self._killing.is_set(),
             stop_requested=self._stop_requested,
-            survivors=tuple(f"{process.name} ({process.pid})" for process in survivors),
+            survivors=tuple(process.in_words() for process in survivors),
         )
         if main is None and self._wrapper_status is not None and not self._tracer_died:
             self._record_exit(self._wrapper_status)
@@ -324,63 +352,4 @@ class Supervisor:
 
     def _record_exit(self, status: WaitStatus) -> None:
         name = signal_name(status.signal) if status.signal is not None else None
-        self._folder.events.emit("guest.exited", status=status.status, signal=name, backend=self._capabilities.backend)
-
-
-def supervise(
-    command: HostCommand, *, capabilities: Capabilities, token: str, folder: SessionFolder, settings: SessionSettings
-) -> Ending:
-    """Run a session in the foreground of this process, which does nothing else, and record how it ended.
-
-    Args:
-        command: what to start.
-        capabilities: what the backend's probe showed.
-        token: the session's membership token, which `command` puts into the guest's environment.
-        folder: the session's folder.
-        settings: grace and linger time.
-
-    Raises:
-        DroiddeckError: the command cannot be started, or the folder cannot be written.
-    """
-    hold_closed_descriptors()
-    ignored = signals.reset()
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    terminal = Terminal.controlling()
-    try:
-        folder.note_token(token)
-        supervisor = Supervisor(
-            command, capabilities=capabilities, token=token, folder=folder, settings=settings, terminal=terminal
-        )
-        ending = anyio.run(_in_foreground, supervisor, terminal, ignored)
-    except DroiddeckError as error:
-        folder.events.emit("guest.start_failed", code=error.code)
-        folder.failed(error.code, error.message)
-        raise
-    finally:
-        if terminal:
-            terminal.close()
-    name = signal_name(ending.signal) if ending.signal is not None else None
-    if ending.failure:
-        folder.failed(
-            ending.failure,
-            ending.how,
-            status=ending.status,
-            signal=name,
-            reason=ending.reason,
-            survivors=ending.survivors,
-        )
-    else:
-        folder.stopped(status=ending.status, signal=name, how=ending.how)
-    return ending
-
-
-async def _in_foreground(supervisor: Supervisor, terminal: Terminal | None, ignored: frozenset[int]) -> Ending:
-    with anyio.open_signal_receiver(*signals.wanted(ignored)) as arrivals:
-        supervisor.start()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(signals.deliver, arrivals, supervisor)
-            if terminal and signal.SIGHUP not in ignored:
-                tasks.start_soon(signals.deliver_hang_up, terminal, supervisor)
-            ending = await supervisor.run()
-            tasks.cancel_scope.cancel()
-    return ending
+        self._folder.record("guest.exited", status=status.status, signal=name, backend=self._capabilities.backend)

@@ -7,13 +7,12 @@ import subprocess
 
 import pytest
 from backend_stage import ROOTED, Stage, on
-from backend_trials import CALLER, bind
+from backend_trials import IN_A_MOUNT_NAMESPACE, bind
 
 pytestmark = pytest.mark.real
 
 
 @on([("chroot", "caller")])
-@pytest.mark.skipif(CALLER.uid != 0, reason="only root can make a shared mount to test with")
 def test_no_mount_comes_back_through_a_shared_one(stage: Stage) -> None:
     shared = stage.folder("shared", "sub/file", "other/file")
     enter = stage.backend.command(
@@ -22,7 +21,7 @@ def test_no_mount_comes_back_through_a_shared_one(stage: Stage) -> None:
     )
     script = 'mount --bind "$1" "$1" && mount --make-shared "$1" && shift && "$@" && cat /proc/self/mountinfo'
     done = subprocess.run(
-        ["unshare", "-m", "/bin/sh", "-ec", script, "sh", shared, *enter.argv],
+        [*IN_A_MOUNT_NAMESPACE, "/bin/sh", "-ec", script, "sh", shared, *enter.argv],
         capture_output=True, text=True, check=True, timeout=30,
     )  # fmt: skip
     own = [line for line in done.stdout.splitlines() if str(stage.session) in line]

@@ -205,9 +205,9 @@ def test_what_each_backend_can_do_here_is_what_is_documented(stage: Stage) -> No
     assert shutil.which("bwrap") == found.program or stage.backend.name == "chroot"
 
 
-def test_python_is_named_by_its_own_path_in_the_chroot_command() -> None:
+def test_python_is_named_by_its_own_path_in_the_chroot_command(tmp_path: Path) -> None:
     capabilities = Capabilities(backend="chroot", available=True, program="/x/chroot_enter.py")
-    plan = make_plan(Path("/"), ["/bin/true"], session=Path("/tmp"))
+    plan = make_plan(Path("/"), ["/bin/true"], session=tmp_path)
     assert BACKENDS["chroot"]().command(plan, capabilities).argv[:4] == (
         sys.executable,
         "-I",

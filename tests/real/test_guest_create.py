@@ -222,7 +222,7 @@ def test_a_real_debian(bare_cli: CommandLine) -> None:
     versions = json.loads((kept / "packages.json").read_text())["packages"]
     assert versions[f"dpkg:{shown['arch']}"] == shown["packages"]["dpkg"]
     assert sorted(root.parent.iterdir()) == [root.parent / "guest.json", root]
-    gone = bare_cli("guest", "remove", "demo", "--json")
+    gone = bare_cli("guest", "remove", "--yes", "demo", "--json")
     assert json.loads(gone.stdout)["removed"] == "demo"
     assert not root.parent.exists()
 
@@ -254,7 +254,7 @@ def test_a_real_debian_without_root() -> None:
         owners = {(path.lstat().st_uid, path.lstat().st_gid) for path in root.rglob("*")}
         assert owners == {(home.st_uid, home.st_gid)}
         assert json.loads(cli("guest", "show", "--json").stdout)["guest"]["usable"]
-        gone = cli("guest", "remove", "demo")
+        gone = cli("guest", "remove", "--yes", "demo")
         assert gone.returncode == 0, gone.stderr
         assert not root.parent.exists()
 

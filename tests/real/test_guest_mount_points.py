@@ -37,7 +37,7 @@ except DroiddeckError as error:
 
 
 @pytest.mark.parametrize(
-    ("point", "answer"), [("/usr/bin", b""), ("/mnt/new", b"PlanError READ_ONLY_ROOTFS")], ids=["there", "missing"]
+    ("point", "answer"), [("/usr/bin", b""), ("/mnt/new", b"FilesError MOUNT_POINT")], ids=["there", "missing"]
 )
 def test_a_read_only_rootfs(tmp_path: Path, point: str, answer: bytes) -> None:
     fill(tmp_path / "root")

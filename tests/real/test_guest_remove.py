@@ -41,7 +41,7 @@ def test_a_guest_that_something_is_mounted_in_is_not_removed(
     point = guest / "rootfs" / "a mount\npoint"
     point.mkdir()
     done = subprocess.run(
-        [*PRIVATE, MOUNTED, victim, point, *bare_cli.argv("guest", "remove", "demo")],
+        [*PRIVATE, MOUNTED, victim, point, *bare_cli.argv("guest", "remove", "--yes", "demo")],
         env=bare_cli.environ, capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 6
@@ -49,7 +49,7 @@ def test_a_guest_that_something_is_mounted_in_is_not_removed(
     assert b"a mount\\npoint" in done.stderr
     assert (victim / "precious").exists()
     assert (guest / "rootfs" / "usr/bin/env").exists()
-    assert bare_cli("guest", "remove", "demo").returncode == 0
+    assert bare_cli("guest", "remove", "--yes", "demo").returncode == 0
     assert not guest.exists()
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from backend_trials import IN_A_MOUNT_NAMESPACE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +34,28 @@ def test_a_session_leaves_a_complete_folder(cli: CommandLine) -> None:
     names = [event["event"] for event in told if event["event"] != "guest.main_program"]
     assert names == ["session.created", "guest.started", "guest.exited", "session.stopped"]
     assert {event["session"] for event in told} == {folder.name}
+
+
+def test_the_log_tells_what_ran_by_names(cli: CommandLine, tmp_path: Path) -> None:
+    # Case 66: an optional bind of the user's that is left out is one line.
+    rows = cli.folders["config"] / "droiddeck-session"
+    rows.mkdir()
+    missing = f"{tmp_path}/not there"
+    (rows / "binds.toml").write_text(f'[[bind]]\nhost = "{missing}"\nguest = "/mnt"\nreason = "test"\n')
+    ended = cli("run", "--backend", "proot", "--env", "TOKEN=s3cret-value", "--", "sh", "-c", "exit 3")
+    (folder,) = cli.sessions()
+    lines = [json.loads(line) for line in (folder / "session.log").read_text().splitlines()]
+    named = {line["event"]: line for line in lines}
+    start = named["session starts"]
+    assert (start["backend"], start["guest"], start["label"]) == ("proot", "demo", "sh")
+    assert "TOKEN" in start["variables"]
+    assert start["binds"] > 0
+    assert [line["host"] for line in lines if line["event"] == "bind.left_out"] == [missing]
+    warnings = [line["event"] for line in lines if line["level"] == "warning"]
+    assert warnings
+    assert all(f"droiddeck-session: {text}\n".encode() in ended.stderr for text in warnings)
+    assert {"guest.started", "guest.exited"} <= named.keys()
+    assert (named["session.failed"]["level"], named["session.failed"]["status"]) == ("error", 3)
 
 
 def test_the_next_folder_has_the_next_number(cli: CommandLine) -> None:
@@ -78,7 +102,7 @@ def test_a_read_only_rootfs_works(cli: CommandLine, demo_root: Path, tmp_path: P
     inner = cli.argv(
         "run", "--backend", backend, "--guest", str(at), "--", "sh", "-c", "touch /x; touch /tmp/y && echo ok"
     )
-    argv = ["unshare", "--mount", "sh", "-c", script, "sh", str(demo_root), str(at), *inner]
+    argv = [*IN_A_MOUNT_NAMESPACE, "sh", "-c", script, "sh", str(demo_root), str(at), *inner]
     ended = subprocess.run(argv, env=cli.environ, capture_output=True, check=False, timeout=50)
     assert ended.stdout == b"ok\n", ended.stderr
 
@@ -91,7 +115,7 @@ def test_a_mount_point_that_a_read_only_rootfs_lacks_is_refused_by_name(
     source.mkdir()
     script = 'mount --bind "$1" "$2" && mount -o remount,bind,ro "$2" && shift 2 && exec "$@"'
     inner = cli.argv("run", "--backend", "bwrap", "--guest", str(at), "--bind", f"{source}:/not/there", "--", "true")
-    argv = ["unshare", "--mount", "sh", "-c", script, "sh", str(demo_root), str(at), *inner]
+    argv = [*IN_A_MOUNT_NAMESPACE, "sh", "-c", script, "sh", str(demo_root), str(at), *inner]
     ended = subprocess.run(argv, env=cli.environ, capture_output=True, check=False, timeout=50)
     assert ended.returncode == 125
     assert b"/not/there" in ended.stderr
@@ -124,7 +148,7 @@ def test_the_hostprocess_form_splits_into_the_host_command(cli: CommandLine) -> 
 
 def test_interactive_shells_have_job_control(cli: CommandLine) -> None:
     # Case 62.
-    command = " ".join([*cli.argv("run", "--", "bash", "-ic"), "'sleep 60 & jobs; kill %1; exit 6'"])
+    command = shlex.join(cli.argv("run", "--", "bash", "-ic", "sleep 60 & jobs; kill %1; exit 6"))
     ended = subprocess.run(
         ["script", "-qec", command, "/dev/null"], env=cli.environ, capture_output=True, check=False, timeout=50
     )

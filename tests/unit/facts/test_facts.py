@@ -103,6 +103,33 @@ def test_names_of_host_paths_stand_for_what_the_caller_has(guest: Guest, tmp_pat
     assert asked(guest, {"WAYLAND_DISPLAY": "w"}, host=frozenset({"{wayland_socket}"})).paths == {}
 
 
+def test_the_sound_server_s_socket_is_the_one_that_the_caller_uses() -> None:
+    for environ, path in (
+        ({"XDG_RUNTIME_DIR": "/run/u"}, "/run/u/pulse/native"),
+        ({"XDG_RUNTIME_DIR": "/run/u", "PULSE_SERVER": "unix:/srv/s"}, "/srv/s"),
+        ({"PULSE_SERVER": "/srv/s"}, "/srv/s"),
+        ({"XDG_RUNTIME_DIR": "/run/u", "PULSE_SERVER": "tcp:nas"}, None),
+        ({}, None),
+    ):
+        found = asked(None, environ, host=frozenset({"{pulse_socket}"}))
+        assert list(found.paths) == ([path] if path else [])
+
+
+def test_the_x_cookies_are_the_caller_s_if_they_can_be_read(tmp_path: Path) -> None:
+    own, other = tmp_path / ".Xauthority", tmp_path / "other"
+    home = {"HOME": str(tmp_path)}
+    assert asked(None, home).x_authority is None
+    own.touch()
+    assert asked(None, home).x_authority == str(own)
+    assert asked(None, {**home, "XAUTHORITY": str(other)}).x_authority is None
+    other.touch()
+    assert asked(None, {**home, "XAUTHORITY": str(other)}).x_authority == str(other)
+    assert asked(None, {"HOME": "", "XAUTHORITY": ".Xauthority"}).x_authority is None
+    other.unlink()
+    other.mkdir()
+    assert asked(None, {"XAUTHORITY": str(other)}).x_authority is None
+
+
 def test_host_paths_are_what_the_kernel_says(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("file")

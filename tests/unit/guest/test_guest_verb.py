@@ -72,8 +72,10 @@ def test_an_unknown_guest_is_an_error_object(stocked: CommandLine, verb: str) ->
     assert "did you mean 'demo'?" in error["hint"]
 
 
-def test_remove_asks_nobody_without_a_terminal(stocked: CommandLine) -> None:
-    assert answer(stocked, "remove", "demo")["removed"] == "demo"
+def test_remove_without_a_terminal_wants_a_yes(stocked: CommandLine) -> None:
+    assert answer(stocked, "remove", "demo", status=2)["error"]["code"] == "NOT_CONFIRMED"
+    assert len(answer(stocked, "list")["guests"]) == 1
+    assert answer(stocked, "remove", "--yes", "demo")["removed"] == "demo"
     assert answer(stocked, "list")["guests"] == []
 
 

@@ -38,7 +38,8 @@ def tree(tmp_path: Path) -> Path:
     os.mkfifo(root / "fifo")
     (root / "closed").mkdir()
     (root / "closed" / "file").touch()
-    (root / "closed" / "file").chmod(0)
+    # Only root can copy what nobody may read.
+    (root / "closed" / "file").chmod(0 if os.geteuid() == 0 else 0o400)
     (root / "closed").chmod(0o500)
     (root / "shared").mkdir()
     (root / "shared").chmod(0o2775)

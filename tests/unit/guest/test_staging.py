@@ -14,6 +14,7 @@ from droiddeck_session.guest.staging import PROGRAMS, clear, stage
 from droiddeck_session.layers import read_layers
 from droiddeck_session.paths import directories
 from droiddeck_session.plan.model import FastPath, GuestReference, Identity, MountPoint, Plan, StagedFile
+from droiddeck_session.plan.staged import LEAVINGS
 from droiddeck_session.plan.tables import parse_tables
 
 PROGRAM = max(path.name for path in PROGRAMS.glob("*.py"))
@@ -85,14 +86,15 @@ def test_a_file_that_cannot_be_staged_is_named(folder: Path) -> None:
 
 
 def test_what_the_guest_left_is_cleared_and_the_sessions_record_stays(folder: Path) -> None:
-    for name in ("tmp", "run", "shm", "tracer"):
+    for name in LEAVINGS:
         (folder / name / "deep" / "er").mkdir(parents=True)
         (folder / name / "deep" / "er").chmod(0)
         (folder / name / "deep").chmod(0)
     (folder / "plan.json").touch()
+    (folder / "debug").mkdir()
     (folder / "tmp" / "out").symlink_to(folder / "plan.json")
     assert clear(str(folder)) == ()
-    assert [entry.name for entry in folder.iterdir()] == ["plan.json"]
+    assert {entry.name for entry in folder.iterdir()} == {"plan.json", "debug"}
     assert clear(str(folder)) == ()
 
 
@@ -118,21 +120,23 @@ def test_a_plans_mount_points_are_made_in_the_rootfs(folder: Path, tmp_path: Pat
 def test_fixed_mount_points_are_readable_whatever_the_callers_umask(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
-        mount_points.make_fixed(str(tmp_path), mount_points.OWN)
+        mount_points.make_fixed(
+            str(tmp_path),
+            (MountPoint(guest="/etc/hosts", directory=False), MountPoint(guest="/opt/droiddeck", directory=True)),
+        )
     finally:
         assert os.umask(before) == 0o077
     assert (tmp_path / "opt/droiddeck").stat().st_mode & 0o777 == 0o755
-    assert (tmp_path / "etc/ld.so.preload").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "etc/hosts").stat().st_mode & 0o777 == 0o644
 
 
-def test_the_fixed_mount_points_are_our_own_and_those_of_the_bind_table(tmp_path: Path) -> None:
+def test_the_fixed_mount_points_are_those_of_the_bind_table(tmp_path: Path) -> None:
     folders = directories({"HOME": str(tmp_path)})
     tables = parse_tables(read_layers("binds.toml", folders), read_layers("environment.toml", folders))
-    points = mount_points.fixed_mount_points(tables)
+    points = tables.mount_points()
     guests = [point.guest for point in points]
     assert len(guests) == len(set(guests))
     assert {"/etc/ld.so.preload", "/opt/droiddeck", "/run/droiddeck"} <= set(guests)
-    assert {point.guest for point in tables.mount_points()} <= set(guests)
     mount_points.make_fixed(str(tmp_path), points)
     for point in points:
         assert (tmp_path / point.guest.lstrip("/")).is_dir() is point.directory

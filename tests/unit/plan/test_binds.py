@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from plan_hosts import ANDROID_APP, DEBIAN_ROOT, DEBIAN_USER, TRACER, Machine, run, table
+from plan_hosts import ANDROID_APP, BWRAP, DEBIAN_ROOT, DEBIAN_USER, TRACER, Machine, run, table
 
 from droiddeck_session.errors import PlanError
 from droiddeck_session.plan.model import Bind, MountPoint, Plan
 from droiddeck_session.plan.request import Request, parse_bind
+from droiddeck_session.plan.staged import LEAVINGS
 
 TRACED = DEBIAN_ROOT.having(capabilities=TRACER.model_copy(update={"backend": "proot"}))
 HOST = DEBIAN_ROOT.having(host={"/a": "directory", "/a/b": "directory", "/a/b/c": "directory", "/f": "file"})
+SESSION_ON_ANDROID = "/data/user/0/org.example/files/session"
 
 
 def found(plan: Plan, guest: str) -> Bind:
@@ -148,6 +152,48 @@ def test_a_place_in_the_session_s_own_folder_is_made_there() -> None:
     assert plan.mount_points == ()
 
 
+def test_parents_come_before_children_after_the_guest_s_links_are_followed() -> None:
+    # Case 17 of the launcher's list: by its own name the link comes before its parent-to-be.
+    machine = HOST.having(guest_links={"/link": "/m/b"}, capabilities=TRACER)
+    plan = machine.plan(run(("/a/b/c", "/link"), ("/a", "/m")))
+    assert [bind.guest for bind in plan.binds if bind.guest.startswith("/m")] == ["/m", "/m/b"]
+
+
+OF_A_PROCESS = [
+    *("/proc/self", "/proc/self/fd/0", "/proc/thread-self/comm", "/proc/1", "/proc/4711/cwd", "/proc/mounts"),
+    *("/proc/net/dev", "/dev/fd", "/dev/fd/3", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc/self/new\nline"),
+]
+
+
+@pytest.mark.parametrize("guest", OF_A_PROCESS)
+@pytest.mark.parametrize("machine", [HOST, TRACED, ANDROID_APP], ids=["kernel", "tracer", "android"])
+def test_a_bind_that_no_process_would_see_is_refused(machine: Machine, guest: str) -> None:
+    # Case 71. Whether the guest path exists plays no part: a kernel mounts on the mounter's own.
+    machine = machine.having(host={"/f": "file", guest: "file"})
+    refused(machine, ("/f", guest), code="BIND_IN_PROCESS", names=repr(guest))
+    refused(machine.having(guest_links={"/link": guest}), ("/f", "/link"), code="BIND_IN_PROCESS", names="/link")
+    with pytest.raises(PlanError, match="binds\\.toml") as refusal:
+        machine.plan(run(), tables=table(f'[[bind]]\nhost="/f"\nguest={json.dumps(guest)}\nreason="r"\n'))
+    assert refusal.value.code == "BIND_IN_PROCESS"
+
+
+@pytest.mark.parametrize("guest", ["/proc/selfish", "/proc/sys/kernel/hostname", "/proc/1x", "/dev/fd0", "/dev/std"])
+def test_a_name_that_only_looks_like_a_process_s_is_bound(guest: str) -> None:
+    assert found(HOST.having(host={guest: "file"}).plan(run(("/f", guest))), guest).host == "/f"
+
+
+def test_what_android_s_dev_lacks_is_made_of_each_process_s_own() -> None:
+    plan = ANDROID_APP.plan(run())
+    shown = {bind.guest: bind.host for bind in plan.binds if bind.host.startswith("/proc/self/")}
+    assert shown == {
+        "/dev/fd": "/proc/self/fd",
+        "/dev/stdin": "/proc/self/fd/0",
+        "/dev/stdout": "/proc/self/fd/1",
+        "/dev/stderr": "/proc/self/fd/2",
+    }
+    assert plan.dropped == ()
+
+
 def test_a_guest_s_links_are_followed_in_guest_paths() -> None:
     machine = HOST.having(guest_links={"/etc/resolv.conf": "/run/stub", "/var/run/x": "/run/x"})
     plan = machine.plan(run(("/f", "/var/run/x")))
@@ -211,6 +257,62 @@ def test_a_readable_proc_file_is_not_covered() -> None:
     live = closed.having(host={"/live": "file"}).plan(run(("/live", "/proc/stat")))
     assert found(live, "/proc/stat").host == "/live"
     assert "proc/stat" not in [file.path for file in live.staged]
+
+
+def test_on_android_an_absent_proc_file_is_replaced_where_the_backend_can_show_it() -> None:
+    absent = {"/proc/loadavg": "missing", "/proc/bus/pci/devices": "missing"}
+    plan = ANDROID_APP.having(host=absent).plan(run())
+    assert {"@session@/proc/loadavg", "@session@/proc/pci_devices"} <= {bind.host for bind in plan.binds}
+    # A kernel has nothing to mount on there, which is told; elsewhere what is absent is so by choice.
+    kernel = ANDROID_APP.having(host=absent, capabilities=BWRAP).plan(run())
+    assert set(absent) <= {dropped.guest for dropped in kernel.dropped}
+    linux = TRACED.plan(run())
+    assert [bind.guest for bind in linux.binds if bind.guest.startswith("/proc/")] == []
+    assert linux.dropped == ()
+
+
+def test_controllers_have_their_switch() -> None:
+    off = ANDROID_APP.having(host={"/storage/emulated/0/Download/droiddeck-no-pad": "file"})
+    no_storage = ANDROID_APP.having(
+        android_settings=ANDROID_APP.android_settings.model_copy(update={"storage": None})
+    )  # fmt: skip
+    for machine, shown in ((ANDROID_APP, True), (off, False), (no_storage, True)):
+        plan = machine.plan(Request(kind="steam"))
+        assert ("/dev/input" in [bind.guest for bind in plan.binds]) is shown
+        assert ("SDL_JOYSTICK_DISABLE_UDEV" in [entry.name for entry in plan.environment]) is shown
+
+
+@pytest.mark.parametrize("counter", ["gpu_busy_percentage", "clock_mhz", "temp"])
+def test_gpu_counters_are_replaced_only_where_one_is_there_and_closed(counter: str) -> None:
+    closed = f"/sys/class/kgsl/kgsl-3d0/{counter}"
+    fed = {f"{SESSION_ON_ANDROID}/sys/kgsl-3d0/{name}": "file" for name in ("perf_now", "cur_freq")}
+    machine = ANDROID_APP.having(
+        host={f"{SESSION_ON_ANDROID}/sys/kgsl-3d0": "directory", **fed, closed: "file"}
+    )  # fmt: skip
+    places = [f"{SESSION_ON_ANDROID}/sys/kgsl-3d0", *fed]
+    open_ones = [bind.host for bind in machine.plan(run()).binds]
+    assert not set(places) & set(open_ones)
+    shut = machine.having(unreadable=machine.unreadable | {closed}).plan(run())
+    assert set(places) <= {bind.host for bind in shut.binds}
+
+
+def test_the_x_server_s_cookie_comes_with_its_socket() -> None:
+    assert found(DEBIAN_USER.plan(run()), "/run/droiddeck/Xauthority").host == "/home/user/.Xauthority"
+    for more in ({"x_display": None}, {"x_authority": None}):
+        plan = DEBIAN_USER.having(more=more).plan(run())
+        assert "/run/droiddeck/Xauthority" not in [bind.guest for bind in plan.binds]
+        assert "XAUTHORITY" not in [entry.name for entry in plan.environment]
+
+
+def test_programs_of_a_session_have_a_folder_that_stays_with_its_record() -> None:
+    plan = DEBIAN_ROOT.plan(Request(kind="steam"))
+    assert found(plan, "/run/droiddeck/debug").host == "@session@/debug"
+    log = next(file for file in plan.staged if file.path == "debug/inner.log")
+    assert log.content == ""
+    values = {entry.name: entry.value for entry in plan.environment}
+    assert values["BL_LOG"] == "/run/droiddeck/debug/inner.log"
+    assert values["BL_DEBUG_DIR"] == "/run/droiddeck/debug"
+    assert "debug" not in LEAVINGS
 
 
 def test_the_android_tables_live_stand_in_wins_over_the_constant_text() -> None:

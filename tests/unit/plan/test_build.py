@@ -7,10 +7,11 @@ import ast
 from typing import TYPE_CHECKING
 
 import pytest
-from plan_hosts import ANDROID_APP, DEBIAN_ROOT, DEBIAN_USER, ROOT, TRACER, Machine, run
+from plan_hosts import ANDROID_APP, DEBIAN_ROOT, DEBIAN_USER, ROOT, TRACER, Machine, run, table
 
 from droiddeck_session.errors import PlanError
-from droiddeck_session.plan.model import Identity
+from droiddeck_session.plan.model import NOT_RECORDED, Identity, Plan
+from droiddeck_session.plan.request import Request
 from droiddeck_session.settings import GuestSettings, Settings
 
 if TYPE_CHECKING:
@@ -89,10 +90,13 @@ def test_without_a_rootfs_the_folder_is_the_host_s() -> None:
 
 @pytest.mark.parametrize(
     ("program", "label"),
-    [("true", "true"), ("/usr/bin/Python3.11", "python3-11"), ("../", "run"), ("ü b", "b"), ("x" * 99, "x" * 32)],
+    [("true", "true"), ("/usr/bin/Python3.11", "Python3.11"), ("../", "run"), ("ü b\udcff", "ü b\udcff")],
 )
-def test_the_label_can_name_a_folder(program: str, label: str) -> None:
-    assert DEBIAN_ROOT.plan(run(argv=(program,))).label == label
+def test_the_label_is_the_program_s_name(program: str, label: str) -> None:
+    plan = DEBIAN_ROOT.plan(run(argv=(program,)))
+    assert plan.label == label
+    assert Plan.from_json(plan.to_json()) == plan
+    assert DEBIAN_ROOT.plan(Request(kind="steam")).label == "steam"
 
 
 def test_a_folder_that_is_no_rootfs_is_refused_by_name() -> None:
@@ -105,6 +109,28 @@ def test_a_folder_that_is_no_rootfs_is_refused_by_name() -> None:
 @pytest.mark.parametrize("machine", [DEBIAN_ROOT, DEBIAN_USER, ANDROID_APP])
 def test_the_same_facts_make_the_same_plan(machine: Machine) -> None:
     assert machine.plan(run()) == machine.plan(run())
+
+
+@pytest.mark.parametrize("machine", [DEBIAN_ROOT, DEBIAN_USER], ids=["stand-in", "client in gamescope"])
+def test_a_url_is_no_part_of_the_record_of_a_plan(machine: Machine) -> None:
+    plan = machine.plan(Request(kind="steam", url="steam://run/480//-password hunter2/"))
+    kept = plan.without_values()
+    assert "hunter2" in plan.to_json()
+    assert "hunter2" not in kept.to_json()
+    # All other words are there to explain a session by.
+    assert [word for word in kept.argv if word not in plan.argv] == [NOT_RECORDED]
+    assert len(kept.argv) == len(plan.argv)
+
+
+def test_arguments_and_values_of_the_user_s_are_no_part_of_the_record_of_a_plan() -> None:
+    settings = Settings(environment={"A": "hunter2"})
+    tables = table('[[variable]]\nname="C"\nvalue="hunter2"\nreason="r"\n', name="environment.toml")
+    request = run(argv=("sh", "hunter2", "--url"), variables=(("B", "hunter2"),))
+    kept = DEBIAN_ROOT.plan(request, tables=tables, settings=settings).without_values()
+    assert "hunter2" not in kept.to_json()
+    assert kept.argv == ("sh", NOT_RECORDED, NOT_RECORDED)
+    values = {entry.name: entry.value for entry in kept.environment}
+    assert (values["A"], values["B"], values["C"], values["HOME"]) == (*[NOT_RECORDED] * 3, "/root")
 
 
 PURE = sorted((ROOT / "droiddeck_session" / "plan").glob("*.py"))

@@ -11,6 +11,7 @@ from droiddeck_session.plan.request import Request
 from droiddeck_session.settings import DisplaySettings, Settings, SteamSettings
 
 STEAM = Request(kind="steam")
+NESTED = ("/usr/bin/env", "GDK_BACKEND=x11", "QT_QPA_PLATFORM=xcb", "SDL_VIDEODRIVER=x11")
 INNER = ("/opt/droiddeck/droiddeck-inner", "steam", "--restart-status", "42", "--restarts", "3")
 
 
@@ -61,9 +62,28 @@ def test_the_guest_s_client_runs_in_the_guest_s_gamescope() -> None:
     assert plan.stand_ins == ()
     first, second = (index for index, word in enumerate(plan.argv) if word == "--")
     assert plan.argv[0] == "/usr/games/gamescope"
-    assert plan.argv[first + 1 : second] == INNER
+    assert plan.argv[first + 1 : second] == (*NESTED, *INNER)
     assert plan.argv[second + 1 :][:4] == ("/usr/games/steam", "-gamepadui", "-steamdeck", "-steamos3")
     assert not [file for file in plan.staged if "stand-in" in file.path]
+
+
+def test_what_the_user_sets_is_not_set_again_inside_gamescope() -> None:
+    plan = DEBIAN_USER.plan(
+        Request(kind="steam", variables=(("GDK_BACKEND", "wayland"),)),
+        settings=Settings(environment={"SDL_VIDEODRIVER": "wayland"}),
+    )
+    assert [word for word in plan.argv if "=" in word and not word.startswith("-")] == ["QT_QPA_PLATFORM=xcb"]
+    # Without gamescope there is no second display to point at.
+    assert not set(NESTED) & set(DEBIAN_ROOT.plan(STEAM).argv)
+
+
+def test_only_a_real_client_gets_the_client_s_environment() -> None:
+    told = {"STEAM_RUNTIME": "1", "SDL_VIDEO_X11_DGAMOUSE": "0"}
+    for machine, expected in ((DEBIAN_USER, told), (DEBIAN_ROOT, {})):
+        plan = machine.plan(STEAM)
+        assert {entry.name: entry.value for entry in plan.environment if entry.name in told} == expected
+    desktop = DEBIAN_USER.having(guest={"/usr/bin/startlxqt": "file"}).plan(Request(kind="desktop"))
+    assert not told.keys() & {entry.name for entry in desktop.environment}
 
 
 def test_a_client_in_the_home_is_taken_first() -> None:

@@ -136,6 +136,24 @@ def test_the_caller_s_terminal_and_zone_are_passed_on_where_known() -> None:
     assert (value_of(bare, "TERM"), value_of(bare, "TZ")) == ("xterm-256color", None)
 
 
+def test_rows_can_ask_what_the_host_and_the_rootfs_have() -> None:
+    text = '[[variable]]\nname="A"\nvalue="1"\nreason="r"\nwhen = { exists = "/h", in_rootfs = "/g" }\n'
+    rows = table(text, name="environment.toml")
+    both = DEBIAN_ROOT.having(host={"/h": "file"}, guest={"/g": "file"})
+    assert value_of(both.plan(run(), tables=rows), "A") == "1"
+    for machine in (both.having(host={"/h": "missing"}), both.having(guest={"/g": "directory"})):
+        assert value_of(machine.plan(run(), tables=rows), "A") is None
+
+
+def test_the_driver_s_manifest_is_named_where_an_android_guest_has_one() -> None:
+    manifests = [f"/usr/share/vulkan/icd.d/freedreno_icd{mark}.json" for mark in ("", ".aarch64")]
+    for manifest in manifests:
+        machine = ANDROID_APP.having(guest={manifest: "file"})
+        assert value_of(machine.plan(run()), "VK_ICD_FILENAMES") == manifest
+    assert value_of(ANDROID_APP.plan(run()), "VK_ICD_FILENAMES") is None
+    assert value_of(DEBIAN_ROOT.having(guest={manifests[0]: "file"}).plan(run()), "VK_ICD_FILENAMES") is None
+
+
 @pytest.mark.parametrize(
     ("backend", "expected"),
     [("ntsync", "110"), ("fsync", "011"), ("esync", "010"), ("wineserver", "000")],

@@ -65,13 +65,19 @@ def test_another_folder_or_bind_gives_another_key() -> None:
     ("plan", "why"),
     [
         (DEBIAN_ROOT.plan(run()), "does not offer"),
+        (
+            TRACED.having(
+                capabilities=TRACER.model_copy(update={"host_environment": (("PROOT_NO_SECCOMP", "1"),)})
+            ).plan(run()),
+            "PROOT_NO_SECCOMP",
+        ),
         (TRACED.plan(run(), settings=Settings(fast_path=FastPathSettings(enabled=False))), "fast_path.enabled"),
         (TRACED.having(uid=1000).plan(run(), settings=Settings(guest=GuestSettings(identity="root"))), "emulated"),
         (TRACED.having(root="/a|b").plan(run()), "|"),
         (TRACED.having(host={"/a|b": "file"}).plan(run(("/a|b", "/c"))), "/a|b"),
         (TRACED.having(host={"/a": "file"}).plan(run(("/a", "/c" * 512))), "1023"),
     ],
-    ids=["backend", "setting", "identity", "root", "bind", "length"],
+    ids=["backend", "seccomp", "setting", "identity", "root", "bind", "length"],
 )
 def test_it_is_off_with_the_reason_and_the_session_runs_all_the_same(plan: Plan, why: str) -> None:
     for form in (plan, bound(plan, FOLDER, "t")):

@@ -6,11 +6,11 @@ from __future__ import annotations
 import posixpath
 
 import pytest
+from bind_lookup import covering, guest_of, host_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from droiddeck_session.plan.guest_paths import ancestors, below, in_mount_order, mountable, normalise
-from droiddeck_session.plan.lookup import covering, guest_of, host_of
 from droiddeck_session.plan.model import Bind
 
 # Few names, so that paths meet; one with all that must survive.

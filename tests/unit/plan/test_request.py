@@ -39,6 +39,16 @@ def test_a_bind_that_cannot_be_meant_is_named_with_the_flag(text: str) -> None:
     assert refusal.value.hint
 
 
+@pytest.mark.parametrize("text", ["/a:/b:ro", "/a:ro"])
+def test_a_read_only_bind_is_pointed_to_its_flag(text: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        parse_bind(text, read_only=False, origin="flag --bind")
+    assert "--ro-bind" in refusal.value.hint
+    with pytest.raises(UsageError) as other:
+        parse_bind("/a:b", read_only=False, origin="flag --bind")
+    assert "--ro-bind" not in other.value.hint
+
+
 @given(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]*", fullmatch=True), st.text(st.characters(exclude_characters="\0")))
 def test_a_variable_is_split_at_its_first_equals_sign(name: str, value: str) -> None:
     assert parse_variable(f"{name}={value}") == (name, value)

@@ -26,6 +26,7 @@ ROW = '[[bind]]\nhost = "/a"\nguest = "/mnt"\nreason = "r"\n'
         (f'{ROW}required = "yes"\n', 5, "bind[0].required", "true or false"),
         (f'{ROW}when = {{ os = "beos" }}\n', 5, "bind[0].when.os", "linux"),
         (f'{ROW}when = {{ set = "nothing" }}\n', 5, "bind[0].when.set", "unknown"),
+        (f'{ROW}when = {{ some_unreadable = ["/a", "b"] }}\n', 5, "bind[0].when.some_unreadable[1]", "not absolute"),
         (f'{ROW}when = {{ exists = "x" }}\n', 5, "bind[0].when.exists", "not absolute"),
         ('[[bind]]\nhost = "/{nothing}"\nreason = "r"\n', 2, "bind[0].host", "{nothing} is unknown"),
         ('[[bind]]\nhost = "/{"\nreason = "r"\n', 2, "bind[0].host", "single brace"),
@@ -42,6 +43,7 @@ def test_a_mistake_is_named_with_file_line_and_key(text: str, line: int, key: st
         table(text, origin="/etc/x/binds.toml")
     assert refusal.value.message.startswith(f"/etc/x/binds.toml:{line}: {key}")
     assert what in refusal.value.message
+    assert refusal.value.hint
 
 
 def test_what_is_no_toml_is_named_with_its_place() -> None:
@@ -64,6 +66,7 @@ def test_a_mistake_in_the_environment_is_named_too(text: str, key: str) -> None:
         table(text, name="environment.toml", origin="/etc/x/environment.toml")
     assert refusal.value.message.startswith("/etc/x/environment.toml:")
     assert f": {key}" in refusal.value.message
+    assert refusal.value.hint
 
 
 def test_rows_of_later_files_come_later_and_each_knows_its_file() -> None:

@@ -4,16 +4,24 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 import stat
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from supervised import PATH, state_of, until
 
 from droiddeck_session.errors import FilesError, PlanError
 from droiddeck_session.paths import Directories, directories
-from droiddeck_session.session.folder import COMPLETE, SessionFolder, slug
+from droiddeck_session.session import sweep
+from droiddeck_session.session.folder import SessionFolder, slug
+from droiddeck_session.session.membership import Identity, Membership, ProcessStat, children, read_stat
+from droiddeck_session.session.recovery import COMPLETE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,12 +95,90 @@ def test_an_error_before_the_start_is_the_ending(here: Directories) -> None:
     with pytest.raises(PlanError), SessionFolder.create(here, "x", 5) as folder:
         raise PlanError(code="NO_SUCH_BIND", message="it is not there")
     assert events(folder.path)[-1]["code"] == "NO_SUCH_BIND"
-    with pytest.raises(KeyboardInterrupt), SessionFolder.create(here, "x", 5) as folder:
-        raise KeyboardInterrupt
+    with pytest.raises(ZeroDivisionError), SessionFolder.create(here, "x", 5) as folder:
+        raise ZeroDivisionError
     assert events(folder.path)[-1] | {"t": 0} == {
         "t": 0, "event": "session.failed", "session": folder.id, "code": "ABANDONED",
-        "message": "given up by KeyboardInterrupt",
+        "message": "given up by ZeroDivisionError", "survivors": [],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_to_end", "status"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_a_request_to_end_before_the_start_is_no_failure(
+    here: Directories, request_to_end: BaseException, status: int
+) -> None:
+    with pytest.raises(type(request_to_end)), SessionFolder.create(here, "x", 5) as folder:
+        raise request_to_end
+    last = events(folder.path)[-1]
+    assert (last["event"], last["status"]) == ("session.stopped", status)
+    assert (folder.path / COMPLETE).exists()
+
+
+def test_a_folder_whose_processes_could_not_be_ended_is_left_to_the_next_start(here: Directories) -> None:
+    with SessionFolder.create(here, "x", 5) as folder:
+        (folder.path / "tmp").mkdir()
+        folder.failed("SURVIVORS", "still there", survivors=("cat (1)",))
+    assert (folder.path / "tmp").exists()
+    assert not (folder.path / COMPLETE).exists()
+    with SessionFolder.create(here, "x", 5) as following:
+        assert [one.session for one in following.recovered] == [folder.id]
+    assert not (folder.path / "tmp").exists()
+    assert (folder.path / COMPLETE).exists()
+    assert [event["event"] for event in events(folder.path)] == [
+        "session.created", "session.failed", "session.recovered",
+    ]  # fmt: skip
+
+
+def test_recovery_keeps_the_files_of_processes_that_it_cannot_end(
+    here: Directories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(membership: Membership) -> list[ProcessStat]:
+        return membership.living()
+
+    monkeypatch.setattr(sweep, "kill", fail)
+    told: list[str] = []
+    with subprocess.Popen(["sleep", "600"]) as program:
+        own = read_stat(program.pid)
+        assert own is not None
+        crash(here, "no such token", own.identity)
+        with SessionFolder.create(here, "x", 5, tell=told.append):
+            pass
+        program.kill()
+    assert told == [f"session 2001-02-03-04-crashed had lost its supervisor; still there: sleep ({program.pid})"]
+    assert (here.sessions / "2001-02-03-04-crashed/tmp").exists()
+    assert not (here.sessions / "2001-02-03-04-crashed" / COMPLETE).exists()
+
+
+def test_recovery_ends_a_noted_process_and_its_children_and_no_later_one_of_that_pid(here: Directories) -> None:
+    programs = [subprocess.Popen(["sh", "-c", "sleep 600 & wait"], env={"PATH": PATH}) for _ in range(2)]
+    until(lambda: all(children(program.pid) for program in programs), "their children")
+    noted, other = (read_stat(program.pid) for program in programs)
+    assert noted is not None
+    assert other is not None
+    below = [children(program.pid)[0] for program in programs]
+    crash(here, "no such token", noted.identity, Identity(other.pid, other.identity.start - 1))
+    told: list[str] = []
+    with SessionFolder.create(here, "x", 5, tell=told.append):
+        pass
+    assert programs[0].wait(30) == -signal.SIGKILL
+    assert state_of(below[0]) in {"", "Z"}
+    assert f"sh ({noted.pid})" in told[0]
+    assert f"sleep ({below[0]})" in told[0]
+    assert programs[1].poll() is None
+    for pid in (below[1], other.pid):
+        os.kill(pid, signal.SIGKILL)
+    programs[1].wait()
+
+
+def crash(here: Directories, token: str, *processes: Identity) -> None:
+    """Leave a folder as a supervisor does that was killed."""
+    with SessionFolder.create(here, "x", 5) as folder:
+        folder.note(token, processes)
+        (folder.path / "tmp").mkdir()
+        note = (folder.path / "lock").read_bytes()
+        crashed = here.sessions / "2001-02-03-04-crashed"
+        shutil.copytree(folder.path, crashed)
+        (crashed / "lock").write_bytes(note)
 
 
 def test_what_only_the_running_session_needs_is_gone_afterwards(here: Directories) -> None:

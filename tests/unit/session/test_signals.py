@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 
 import anyio
 
@@ -24,6 +26,28 @@ def asked(*steps: int | None) -> list[bool | None]:
         return answers
 
     return anyio.run(feed)
+
+
+def test_once_the_session_is_over_no_request_to_end_cuts_the_tidying_short() -> None:
+    # In a process of its own: it changes what signals do for good. nohup's HUP stays what it is.
+    code = (
+        "import anyio, os, signal\n"
+        "from droiddeck_session.session import signals\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "async def session():\n"
+        "    with signals.received(signals.reset()) as arrivals:\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        async for signum in arrivals:\n"
+        "            print(signum.name)\n"
+        "            break\n"
+        "anyio.run(session)\n"
+        "for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n"
+        "    signal.raise_signal(signum)\n"
+        "print(*(signal.getsignal(signum).name for signum in (signal.SIGHUP, signal.SIGQUIT)))\n"
+        "print(signal.pthread_sigmask(signal.SIG_BLOCK, ()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout == "SIGTERM\nSIG_IGN SIG_DFL\nset()\n"
 
 
 def test_the_same_signal_at_once_is_an_echo() -> None:

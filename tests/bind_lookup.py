@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a path goes under a list of binds: guest to host by the longest prefix, and back."""
+"""The tests' model of what binds mean: guest path to host path by the longest prefix, and back."""
 
 from __future__ import annotations
 
