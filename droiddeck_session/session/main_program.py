@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # How often to look for the wrapper's child: it appears within milliseconds, and a short program is gone as fast.
 _LOOK: Final = 0.001
-_LOOK_LATER: Final = 0.02
+_LOOK_LATER: Final = 0.05
 _SOON: Final = 200
 # The wrapper reaps its child at once; only then does the kernel tell the status to others.
 _STATUS_TRIES: Final = 200

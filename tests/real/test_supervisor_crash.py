@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import signal
 import subprocess
@@ -15,9 +16,20 @@ import pytest
 from supervised import Supervised, running, until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from conftest import CommandLine
 
 pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def lengths() -> Iterator[tuple[str, str]]:
+    """Two arguments for /bin/sleep that nobody else gives it; what still sleeps after a failed test is ended."""
+    one, two = (f"600.{secrets.randbelow(10**9)}" for _ in range(2))
+    yield one, two
+    for pid in [*running("/bin/sleep", one), *running("/bin/sleep", two)]:
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_the_next_start_ends_what_a_killed_supervisor_left(tmp_path: Path) -> None:
@@ -45,9 +57,11 @@ def test_the_next_start_ends_what_a_killed_supervisor_left(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("backend", ["direct", "bwrap", "chroot", "proot"])
-def test_programs_that_cleared_their_environment_are_ended_too(cli: CommandLine, backend: str) -> None:
+def test_programs_that_cleared_their_environment_are_ended_too(
+    cli: CommandLine, backend: str, lengths: tuple[str, str]
+) -> None:
     # They carry no token: the wrapper's environment, or the main program's noted identity, leads to them.
-    one, two = (f"600.{secrets.randbelow(10**9)}" for _ in range(2))
+    one, two = lengths
     script = f"env -i /bin/sleep {one} & exec env -i /bin/sleep {two}"
     with subprocess.Popen(
         cli.argv("run", "--backend", backend, "--", "sh", "-c", script), env=cli.environ, stdin=subprocess.DEVNULL

@@ -8,15 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from supervised import until
 
 from droiddeck_session.session.log import SessionLog
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from droiddeck_session.session.signals import ENDING, RELAYED
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -58,17 +57,14 @@ def test_a_full_disk_or_a_lost_terminal_does_not_end_a_session(tmp_path: Path) -
 
 def test_the_writing_thread_takes_no_signal_from_the_main_one(tmp_path: Path) -> None:
     log = SessionLog(tmp_path / "session.log", "id", print)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     log.write_from_now_on()
     assert log._writer is not None
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
-    try:
-        # Had the thread not blocked it, it would be delivered there and not be pending.
-        os.kill(os.getpid(), signal.SIGCONT)
-        assert signal.SIGCONT in signal.sigpending()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        log.close()
-    assert signal.SIGCONT not in mask
+    status = Path(f"/proc/self/task/{log._writer.native_id}/status").read_text()
+    log.close()
+    blocked = int(next(line for line in status.splitlines() if line.startswith("SigBlk:")).split()[1], 16)
+    assert all(blocked >> (signum - 1) & 1 for signum in ENDING | RELAYED | {signal.SIGCHLD})
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
 def test_a_start_does_not_import_structlog() -> None:

@@ -50,6 +50,23 @@ def test_once_the_session_is_over_no_request_to_end_cuts_the_tidying_short() -> 
     assert done.stdout == "SIGTERM\nSIG_IGN SIG_DFL\nset()\n"
 
 
+def test_before_that_the_first_request_ends_the_command_and_no_other_cuts_its_tidying_short() -> None:
+    code = (
+        "import signal\n"
+        "from droiddeck_session.cli import main\n"
+        "def verb(*_, **__):\n"
+        "    try: signal.raise_signal(signal.SIGHUP)\n"
+        "    finally:\n"
+        "        signal.raise_signal(signal.SIGHUP)\n"
+        "        signal.raise_signal(signal.SIGTERM)\n"
+        "        print('tidied')\n"
+        "main.droiddeck_session.main = verb\n"
+        "main.main([])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (129, "tidied\n", "")
+
+
 def test_the_same_signal_at_once_is_an_echo() -> None:
     assert asked(signal.SIGTERM, signal.SIGTERM) == [False, None]
 
