@@ -18,8 +18,28 @@ ALL_CFLAGS = -std=c11 -fvisibility=hidden -D_FILE_OFFSET_BITS=64 $(WARNINGS) $(C
 PROBE = backends/probe
 PROBE_SOURCES = $(PROBE)/confinement.c $(PROBE)/path_calls.c
 
-.PHONY: all arm64 machines clean
-all: $(BUILD)/confinement-probe
+# Every source of these folders belongs to the program.
+FASTPATH = backends/fastpath
+FASTPATH_HEADERS = $(wildcard $(FASTPATH)/*.h $(FASTPATH)/*/*.h $(FASTPATH)/*/*/*.h)
+TRACER_SOURCES = $(sort $(wildcard $(FASTPATH)/resolver/*.c $(FASTPATH)/tracer/*.c))
+TRACER_CFLAGS = $(ALL_CFLAGS) -I$(FASTPATH) -DDD_VERSION='"$(VERSION)"'
+LOADER_SOURCES = $(sort $(wildcard $(FASTPATH)/loader/*.c $(FASTPATH)/loader/*.S))
+# Freestanding, at a fixed address far above 2 GiB, and without vector registers: what it leaves in them a program would see.
+LOADER_BASE = $(shell echo DD_LOADER_BASE | $(CC) -E -P -include $(FASTPATH)/abi.h - | sed -n '$$s/ULL//p')
+LOADER_CFLAGS = $(ALL_CFLAGS) -I$(FASTPATH) -ffreestanding -fno-stack-protector -fno-pic -fno-pie -fno-asynchronous-unwind-tables
+LOADER_CFLAGS_x86_64 = -mcmodel=large -mgeneral-regs-only -fcf-protection=none
+LOADER_LDFLAGS = -nostdlib -static -no-pie -Wl,-z,max-page-size=65536,-z,noexecstack,--build-id=none \
+	-Wl,--defsym=LOADER_BASE=$(LOADER_BASE),-T,$(FASTPATH)/loader/loader.ld
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' droiddeck_session/__init__.py)
+SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+PROGRAMS = $(BUILD)/confinement-probe
+ifeq ($(MACHINE),x86_64)
+PROGRAMS += $(BUILD)/droiddeck-tracer $(BUILD)/droiddeck-loader
+endif
+
+.PHONY: all arm64 machines sanitized bench clean
+all: $(PROGRAMS)
 
 arm64:
 	$(MAKE) MACHINE=aarch64 CC=$(CC_aarch64) all
@@ -31,6 +51,26 @@ machines: all
 $(BUILD)/confinement-probe: $(PROBE_SOURCES) $(PROBE)/probe.h Makefile
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -static -s -o $@.$$$$ $(PROBE_SOURCES) && mv $@.$$$$ $@
+
+$(BUILD)/droiddeck-tracer: $(TRACER_SOURCES) $(FASTPATH_HEADERS) Makefile
+	@mkdir -p $(@D)
+	$(CC) $(TRACER_CFLAGS) -static -s -o $@.$$$$ $(TRACER_SOURCES) && mv $@.$$$$ $@
+
+$(BUILD)/droiddeck-loader: $(LOADER_SOURCES) $(FASTPATH)/loader/loader.ld $(FASTPATH_HEADERS) Makefile
+	@mkdir -p $(@D)
+	$(CC) $(LOADER_CFLAGS) $(LOADER_CFLAGS_$(MACHINE)) $(LOADER_LDFLAGS) -s -o $@.$$$$ $(LOADER_SOURCES) && mv $@.$$$$ $@
+
+# What ./dev bench runs inside guests; one folder deeper, so that no wheel has it.
+bench: $(BUILD)/bench/calls
+$(BUILD)/bench/calls: $(FASTPATH)/bench/calls.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -static -pthread -s -o $@.$$$$ $< && mv $@.$$$$ $@
+
+# Not static: the sanitizers' runtime is not.
+sanitized: $(BUILD)/droiddeck-loader
+	@mkdir -p $(BUILD)/sanitized
+	$(CC) $(TRACER_CFLAGS) -O1 -g $(SANITIZERS) -o $(BUILD)/sanitized/droiddeck-tracer $(TRACER_SOURCES)
+	cp $(BUILD)/droiddeck-loader $(BUILD)/sanitized/
 
 clean:
 	rm -rf $(BUILD)

@@ -9,6 +9,7 @@ import os
 import shlex
 import signal
 import subprocess
+import tempfile
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -298,3 +299,70 @@ def stream(
             on_line(os.fsdecode(line.rstrip(b"\r\n")))
         returncode = process.wait()
     return Completed(argv=tuple(argv), returncode=returncode, stdout=b"".join(tail), stderr=b"")
+
+
+def converse(
+    argv: Sequence[str],
+    *,
+    reply: Callable[[bytes], bytes],
+    time_limit: float,
+    env: Mapping[str, str],
+    cwd: str | Path,
+) -> Completed:
+    """Run a program that prints lines and waits for answers, in a process group of its own.
+
+    The group is killed when the time is up, when `reply` fails, and at the end.
+
+    Args:
+        argv: program and arguments.
+        reply: gets each line without its end and returns what is written to the program; nothing if empty.
+        time_limit: seconds.
+        env: the whole environment.
+        cwd: working directory.
+
+    Returns:
+        The ending, with what the program wrote to standard error; the lines are not kept.
+
+    Raises:
+        ProcessError: the program cannot be started.
+    """
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                env=env, cwd=cwd, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise cannot_start(argv, error) from error
+        assert process.stdin is not None  # noqa: S101 - for mypy: stdin=PIPE gives a pipe
+        assert process.stdout is not None  # noqa: S101 - for mypy: stdout=PIPE gives a pipe
+        out_of_time = threading.Event()
+
+        def end() -> None:
+            out_of_time.set()
+            _kill_group(process.pid)
+
+        watch = threading.Timer(time_limit, end)
+        watch.start()
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it ended without waiting for the answer; its status tells why
+                for line in process.stdout:
+                    if told := reply(line.rstrip(b"\n")):
+                        process.stdin.write(told)
+                        process.stdin.flush()
+            process.wait()
+        finally:
+            watch.cancel()
+            _kill_group(process.pid)
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        errors.seek(0)
+        returncode = None if out_of_time.is_set() else process.returncode
+        return Completed(argv=tuple(argv), returncode=returncode, stdout=b"", stderr=errors.read())
+
+
+def _kill_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)

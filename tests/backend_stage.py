@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from droiddeck_session.plan.capabilities import Capabilities
     from droiddeck_session.plan.model import Bind, Plan
 
-ROOTED = [(name, who) for name in ("bwrap", "chroot", "proot") for who in PEOPLE]
+ROOTED = [(name, who) for name in ("bwrap", "chroot", "fastpath", "proot") for who in PEOPLE]
 ALL = [("direct", "caller"), *ROOTED]
 
 

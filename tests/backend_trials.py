@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from droiddeck_fastpath import backend as fastpath
 from droiddeck_proot.backend import ProotBackend
 from droiddeck_session.backends import chroot, probing, ptrace_check
 from droiddeck_session.backends.bwrap import BwrapBackend
@@ -34,6 +35,7 @@ BACKENDS: dict[str, type[Backend]] = {
     "bwrap": BwrapBackend,
     "chroot": ChrootBackend,
     "proot": ProotBackend,
+    "fastpath": fastpath.FastpathBackend,
 }
 # Nobody's uid: no passwd entry, no groups, no rights.
 STRANGER = 54321
@@ -126,18 +128,18 @@ def _probe_as(backend: Backend, person: Person, scratch: Path) -> Capabilities:
 
 @contextmanager
 def reachable_parts() -> Iterator[None]:
-    """Native probe and entering program where a stranger can reach them, wherever the checkout is."""
+    """Native programs and entering program where a stranger can reach them, wherever the checkout is."""
     with open_folder() as folder:
-        native, here = folder / "confinement-probe", os.uname().machine
-        shutil.copy(native_file("confinement-probe", here), native)
+        for name in ("confinement-probe", fastpath.TRACER, fastpath.LOADER):
+            shutil.copy(native_file(name, os.uname().machine), folder / name)
 
-        def reachable(name: str, machine: str) -> Path:
-            return native if machine == here else native_file(name, machine)
+        def copied(name: str, machine: str) -> Path:
+            return folder / name if machine == os.uname().machine else native_file(name, machine)
 
         enter = shutil.copy(chroot.ENTER, folder / "chroot_enter.py")
         with pytest.MonkeyPatch.context() as patch:
-            for module in (probing, ptrace_check):
-                patch.setattr(module, "native_file", reachable)
+            for module in (probing, ptrace_check, fastpath):
+                patch.setattr(module, "native_file", copied)
             patch.setattr(chroot, "ENTER", str(enter))
             yield
 

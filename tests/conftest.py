@@ -72,7 +72,7 @@ def command_line(folder: Path, *, data: Path, cache: Path) -> CommandLine:
         path.mkdir(parents=True, exist_ok=True)
     environ = {
         "PATH": os.environ["PATH"],
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "backends" / "proot")]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *(str(ROOT / "backends" / name) for name in ("proot", "fastpath"))]),
         "HOME": str(folders["home"]),
         "LANG": "C.UTF-8",
         **{f"XDG_{name.upper()}_HOME": str(folders[name]) for name in ("config", "state", "data", "cache")},

@@ -81,7 +81,8 @@ def _without_root(plain: CommandLine, base: Path) -> AccountCommandLine:
     for table, line in TABLES.items():
         (base / "etc" / table).write_text(Path("/etc", table).read_text() + line)
         (base / "etc" / table).chmod(0o644)
-    path = [str(base / "source"), str(base / "source" / "backends" / "proot"), str(base / "site")]
+    sources = [base / "source", *(base / "source" / "backends" / name for name in ("proot", "fastpath"))]
+    path = [*map(str, sources), str(base / "site")]
     environ = {**plain.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1"}
     cli = AccountCommandLine(environ=environ, folders=plain.folders, base=base)
     cli.hand_over()

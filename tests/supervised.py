@@ -202,7 +202,7 @@ def end_all() -> None:
 def environment() -> dict[str, str]:
     """Return the environment of the driver: the project's sources come first."""
     root = Path(__file__).parent.parent
-    sources = f"{root}:{root}/backends/proot:{os.environ.get('PYTHONPATH', '')}"
+    sources = f"{root}:{root}/backends/proot:{root}/backends/fastpath:{os.environ.get('PYTHONPATH', '')}"
     return {**os.environ, "PYTHONPATH": sources}
 
 

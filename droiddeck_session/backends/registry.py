@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from droiddeck_session.backends.interface import Backend, ProbeRequest
 
 GROUP: Final = "droiddeck_session.backends"
-AUTO: Final = ("fastpath", "proot", "bwrap")
+# The design's first choice, our own tracer (fastpath), joins when `verify` finds no difference to the kernel.
+AUTO: Final = ("proot", "bwrap")
 _DOCTOR: Final = "run `droiddeck-session doctor` to see what each backend needs"
 
 # What a probe's answer depends on besides the program: limits on tracing and on user namespaces.

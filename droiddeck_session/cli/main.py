@@ -28,6 +28,7 @@ VERBS: Final = {
     "plan": ("plan", "show what run, steam or desktop would do, and why"),
     "guest": ("guest", "make, import, list, show, remove and enter guests"),
     "doctor": ("doctor", "check this machine and its guests, with a fix for each fault"),
+    "verify": ("verify", "compare the backends with the kernel, answer by answer"),
     "settings": ("settings", "show, explain and validate settings"),
     "completion": ("completion", "print the shell completion for bash, zsh or fish"),
     "version": ("version", "print the version"),

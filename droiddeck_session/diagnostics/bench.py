@@ -2,7 +2,7 @@
 """Benchmarks, as `./dev bench NAME` runs them: JSON with the machine, and ratios within one run.
 
 `launch` compares `droiddeck-session run -- true` with the bare host command of the same plan.
-The two take turns, in swapped order each round, so a machine that slows down slows both.
+The two take turns, in swapped order each round, so a machine that slows down slows both. `tracer` is bench_tracer.py.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from droiddeck_session import __version__, processes
+from droiddeck_session.diagnostics import bench_tracer
 from droiddeck_session.errors import DroiddeckError
 from droiddeck_session.plan.request import Request
 from droiddeck_session.session.launch import staged_command
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from droiddeck_session.backends.interface import HostCommand
 
-BACKENDS: Final = ("bwrap", "chroot", "proot", "direct")
+BACKENDS: Final = ("bwrap", "chroot", "fastpath", "proot", "direct")
 PROGRAM: Final = "true"
 ROUNDS: Final = 15
 # The first starts fill the page cache, the probe's cache and Python's bytecode.
@@ -138,22 +139,42 @@ def machine() -> dict[str, object]:
 def main(arguments: Sequence[str]) -> int:
     """Run one benchmark and print its JSON."""
     parser = argparse.ArgumentParser(prog="./dev bench", description="Benchmarks; each prints one JSON object.")
-    parser.add_argument("name", choices=["launch"], help="launch: what `run` adds to a backend's bare command")
+    parser.add_argument(
+        "name",
+        choices=["launch", "tracer"],
+        help="launch: what `run` adds to a backend's bare command; tracer: calls, threads, exec and programs",
+    )
     parser.add_argument("--backend", action="append", choices=BACKENDS, help="only this backend; may be given again")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="times that each command is timed (%(default)s)")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        help=f"times that each figure is taken ({ROUNDS}, for tracer {bench_tracer.ROUNDS})",
+    )
     given = parser.parse_args(arguments)
-    if given.rounds < 1:
+    if given.rounds is not None and given.rounds < 1:
         parser.error("--rounds must be 1 or more")
     environ = dict(os.environ)
-    report = {
-        "benchmark": given.name,
-        "machine": machine(),
-        "rounds": given.rounds,
-        "over": {"must_ms": MUST_MS, "goal_ms": GOAL_MS},
-        "backends": launch(given.backend or BACKENDS, given.rounds, environ),
-    }
-    sys.stdout.write(json.dumps(report, indent=1) + "\n")
+    try:
+        measured = MEASURES[given.name](given.backend, given.rounds, environ)
+    except DroiddeckError as error:
+        sys.stderr.write(f"{error.message}\n  hint: {error.hint}\n")
+        return error.exit_status
+    sys.stdout.write(json.dumps({"benchmark": given.name, "machine": machine(), **measured}, indent=1) + "\n")
     return 0
+
+
+def _launches(backends: Sequence[str] | None, rounds: int | None, environ: Mapping[str, str]) -> dict[str, Any]:
+    taken = rounds or ROUNDS
+    found = launch(backends or BACKENDS, taken, environ)
+    return {"rounds": taken, "over": {"must_ms": MUST_MS, "goal_ms": GOAL_MS}, "backends": found}
+
+
+def _tracers(backends: Sequence[str] | None, rounds: int | None, environ: Mapping[str, str]) -> dict[str, Any]:
+    taken = rounds or bench_tracer.ROUNDS
+    return {"rounds": taken, **bench_tracer.tracer(backends or bench_tracer.BACKENDS, taken, environ)}
+
+
+MEASURES: Final = {"launch": _launches, "tracer": _tracers}
 
 
 if __name__ == "__main__":

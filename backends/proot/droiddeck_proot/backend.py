@@ -12,23 +12,19 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from droiddeck_proot.options import known_options, version
 from droiddeck_session import processes
+from droiddeck_session.backends import proot_style
 from droiddeck_session.backends.confinement import EVERYTHING
 from droiddeck_session.backends.interface import HOST_PATH, HostCommand, ProbeRequest
 from droiddeck_session.backends.probing import examine, unavailable
 from droiddeck_session.backends.programs import find_program, fingerprint
 from droiddeck_session.backends.ptrace_check import PTRACE_FIX, ptrace_permitted
-from droiddeck_session.backends.refusals import refuse_what_it_cannot
 from droiddeck_session.plan.capabilities import Capabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from droiddeck_session.plan.model import Identity, Plan
+    from droiddeck_session.plan.model import Plan
 
 _FIX: Final = "install another proot (apt install proot), or name one in the setting backend.proot"
 _NEEDED: Final = ("r", "b", "w")
-_ROOT: Final = 0
-_RELEASE_FIELD: Final = 3  # \sysname\nodename\release\...: the text before the first backslash is empty
 
 # A proot that was built with its loader beside it instead of inside: the end of the program's path, the loader's name.
 _LOADERS: Final = {"/libproot.so": "libproot-loader.so", "/opt/android-host/proot": "loader"}
@@ -60,27 +56,15 @@ class ProotBackend:
 
     def cache_key(self, request: ProbeRequest) -> str:
         """Return the program's path, size and times, and a loader that the caller names."""
-        return f"{fingerprint(find_program(self.name, request)[0])} {request.environ.get('PROOT_LOADER', '')}"
+        return f"{fingerprint(find_program(self.name, request)[0])} {request.environ.get(proot_style.LOADER, '')}"
 
     def command(self, plan: Plan, capabilities: Capabilities) -> HostCommand:
-        """Return proot's command line: options in the fixed order, binds in the plan's, the guest's command line.
+        """Return proot's command line, with the options that this one knows.
 
         Raises:
             BackendError: the plan asks for something that the probe did not show.
         """
-        refuse_what_it_cannot(plan, capabilities)
-        argv = [capabilities.program]
-        if "kill-on-exit" in capabilities.options:
-            argv.append("--kill-on-exit")
-        if plan.kernel_release is not None:
-            full = capabilities.kernel_identity == "full"
-            argv.append(f"--kernel-release={plan.kernel_release if full else _release(plan.kernel_release)}")
-        argv += _identity_option(plan.identity, capabilities)
-        argv += ["-r", plan.guest.root, "-w", plan.cwd]
-        for spec in plan.bind_specs():
-            argv += ["-b", spec]
-        argv += plan.command_line()
-        return HostCommand(argv=tuple(argv), env=dict(_environment(plan, capabilities)), cwd=plan.guest.root)
+        return proot_style.host_command(plan, capabilities)
 
     def _try(self, provisional: Capabilities, request: ProbeRequest, name: str) -> Capabilities:
         scratch = Path(request.scratch) / name
@@ -94,7 +78,7 @@ class ProotBackend:
 def _introduce(program: str, request: ProbeRequest) -> Capabilities:
     """Return what the program says about itself, and with it what is worth trying; `why_not` where it says nothing."""
     loader = _loader(program, request)
-    environment = (("PROOT_LOADER", loader),) if loader else ()
+    environment = ((proot_style.LOADER, loader),) if loader else ()
     provisional = Capabilities(backend=ProotBackend.name, available=False, program=program)
     try:
         completed = processes.run([program, "--help"], env={"PATH": HOST_PATH, **dict(environment)})
@@ -120,36 +104,10 @@ def _introduce(program: str, request: ProbeRequest) -> Capabilities:
 
 
 def _loader(program: str, request: ProbeRequest) -> str:
-    if named := request.environ.get("PROOT_LOADER"):
+    if named := request.environ.get(proot_style.LOADER):
         return named
     for end, name in _LOADERS.items():
         beside = Path(program).with_name(name)
         if program.endswith(end) and beside.is_file():
             return str(beside)
     return ""
-
-
-def _release(identity: str) -> str:
-    """Return the release alone of a seven-field kernel identity; a bare release is itself."""
-    fields = identity.split("\\")
-    return fields[_RELEASE_FIELD] if len(fields) > _RELEASE_FIELD else identity
-
-
-def _identity_option(identity: Identity, capabilities: Capabilities) -> tuple[str, ...]:
-    """Return the option that answers set*id: for emulated ids, and for a user's own, which Android forbids to set.
-
-    Real root needs none: its calls succeed, and emulated ids would hide real owners.
-    """
-    if not capabilities.change_identity or (identity.uid == _ROOT and not identity.emulated):
-        return ()
-    if (identity.uid, identity.gid) == (_ROOT, _ROOT) and "0" in capabilities.options:
-        return ("-0",)
-    return ("-i", f"{identity.uid}:{identity.gid}")
-
-
-def _environment(plan: Plan, capabilities: Capabilities) -> Iterator[tuple[str, str]]:
-    yield "PATH", HOST_PATH
-    yield "PROOT_TMP_DIR", f"{plan.session}/tracer"
-    yield from capabilities.host_environment
-    if plan.fast_path.enabled and capabilities.fast_path and plan.fast_path.key is not None:
-        yield "PROOT_FASTPATH", plan.fast_path.key

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from backend_trials import BACKENDS, make_plan
 
+from droiddeck_fastpath import backend as fastpath
 from droiddeck_proot.options import known_options, version
 from droiddeck_session.backends.interface import HOST_PATH
 from droiddeck_session.errors import BackendError
@@ -99,6 +100,28 @@ def test_what_the_probe_found_necessary_is_in_the_environment(tmp_path: Path) ->
     assert (env["PROOT_LOADER"], env["PROOT_NO_SECCOMP"]) == ("/x/loader", "1")
 
 
+def test_our_tracers_command_line_is_proots(tmp_path: Path) -> None:
+    ours = PROOT.model_copy(
+        update={
+            "backend": "fastpath",
+            "options": fastpath.OPTIONS,
+            "host_environment": (("PROOT_LOADER", "/x/loader"),),
+        }
+    )
+    binds = (a_bind("/dev", "/dev"), a_bind("/h/x", "/opt"))
+    made = plan(tmp_path, binds=binds, kernel_release=IDENTITY)
+    host = BACKENDS["fastpath"]().command(made, ours)
+    assert host.argv == BACKENDS["proot"]().command(made, PROOT).argv
+    assert host.env == {"PATH": HOST_PATH, "PROOT_TMP_DIR": f"{tmp_path}/tracer", "PROOT_LOADER": "/x/loader"}
+
+
+def test_our_tracer_gets_the_fast_paths_key_only_where_it_is_on(tmp_path: Path) -> None:
+    wired = plan(tmp_path, fast_path=FastPath(enabled=True, key="0123"))
+    fast = PROOT.model_copy(update={"backend": "fastpath", "fast_path": True})
+    assert BACKENDS["fastpath"]().command(wired, fast).env["PROOT_FASTPATH"] == "0123"
+    assert "PROOT_FASTPATH" not in BACKENDS["fastpath"]().command(plan(tmp_path), fast).env
+
+
 def test_bwraps_arguments(tmp_path: Path) -> None:
     binds = (a_bind("/dev", "/dev"), a_bind("/h/x", "/opt", read_only=True))
     host = BACKENDS["bwrap"]().command(plan(tmp_path, binds=binds, nodename="deck"), BWRAP)
@@ -131,7 +154,7 @@ def test_the_direct_backend_is_the_command_line_itself(tmp_path: Path) -> None:
     assert (host.argv, host.cwd, host.env) == (TAIL, "/root", {"PATH": HOST_PATH})
 
 
-@pytest.mark.parametrize("name", ["bwrap", "chroot", "proot"])
+@pytest.mark.parametrize("name", ["bwrap", "chroot", "fastpath", "proot"])
 @pytest.mark.parametrize(
     ("change", "named"),
     [

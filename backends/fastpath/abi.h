@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * THE contract between tracer, loader and in-process library: addresses, layout, names, versions.
+ *
+ * Rules of this file
+ *  - Every number that two of them share stands here and nowhere else; tests parse it against the launcher's constants.
+ *  - A change of anything that a running process could see raises DD_ABI_VERSION.
+ *  - Plain C11 and constants only: it is compiled freestanding (loader), into the tracer and into guests' libraries.
+ */
+#ifndef DD_ABI_H
+#define DD_ABI_H
+
+#include <stdint.h>
+
+#define DD_ABI_VERSION 1
+
+/* The one executable page from which calls are let through untraced (spec A.2). Below 64 GiB: fits 39-bit address spaces. */
+#define DD_PAGE 0xffff00000ULL
+#define DD_PAGE_SIZE 4096ULL
+
+/* Where the loader lives: x86-64 beside the native PIE base and outside ASan's shadow; arm64 within 39 bits. The parts are
+ * 64 KiB apart, so that 4, 16 and 64 KiB pages all work. */
+#if defined(__x86_64__)
+#define DD_LOADER_BASE 0x550000000000ULL
+#elif defined(__aarch64__)
+#define DD_LOADER_BASE 0x5500000000ULL
+#else
+#error "no loader address for this architecture"
+#endif
+#define DD_LOADER_TEXT (DD_LOADER_BASE + 0x10000ULL)
+#define DD_LOADER_TEXT_SIZE 0x10000ULL
+#define DD_LOADER_INFO (DD_LOADER_BASE + 0x40000ULL)
+
+/* Scratch for translated strings: slots in the loader's own memory, never below a guest's stack pointer. A slot is used by one
+ * thread between a seccomp stop and its exit stop; the tracer keeps the one bitmap of them for all processes. */
+#define DD_SLOTS (DD_LOADER_BASE + 0x50000ULL)
+#define DD_SLOT_COUNT 64
+#define DD_SLOT_SIZE 10240ULL
+
+/* The session's epoch page (design 3.5), shared by all its processes: a 64-bit counter at its start. */
+#define DD_EPOCH_PAGE (DD_LOADER_BASE + 0x100000ULL)
+
+/* Entry that the loader adds to the auxiliary vector: its value is the address of struct dd_info. Above all of the kernel's
+ * (linux/auxvec.h ends below 64). */
+#define AT_DROIDDECK 0x44440001UL
+
+#define DD_INFO_MAGIC 0x31666e6944445244ULL
+#define DD_KEY_SIZE 25 /* 24 hex digits and NUL; empty: the fast path is off */
+#define DD_POOL_SIZE (7 * 4096) /* five paths at their longest */
+
+/* Written by the tracer at PTRACE_EVENT_EXEC, read by the loader at its start, by the tracer afterwards (what is the guest
+ * executable of this process) and by the library. Fields named *_at are offsets into pool; 0: none. */
+struct dd_info {
+    uint64_t magic;
+    uint32_t abi_version;
+    uint32_t program_at;     /* host path of the file to map */
+    uint32_t interpreter_at; /* host path of its ELF interpreter */
+    uint32_t exe_at;         /* guest path, for /proc/self/exe */
+    uint32_t execfn_at;      /* as execve got it, for AT_EXECFN */
+    uint32_t epoch_at;       /* host path of the file behind the epoch page */
+    char comm[16];           /* TASK_COMM_LEN (linux/sched.h) */
+    char key[DD_KEY_SIZE];
+    char pool[DD_POOL_SIZE];
+};
+
+/* Environment of the tracer and of the guest (spec A.4). */
+#define DD_ENV_FASTPATH "PROOT_FASTPATH"
+#define DD_ENV_LOADER "PROOT_LOADER"
+#define DD_ENV_TMP_DIR "PROOT_TMP_DIR"
+#define DD_ENV_NO_SECCOMP "PROOT_NO_SECCOMP"
+
+#endif

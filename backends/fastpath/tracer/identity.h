@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * Emulated user and group ids (-i, -0).
+ */
+#ifndef DD_TRACER_IDENTITY_H
+#define DD_TRACER_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct call;
+struct dd_result;
+struct options;
+struct path_call;
+struct tracee;
+
+/* Emulate, unless the wanted ids are the real ones: then the kernel does it all. */
+void identity_start(const struct options *options);
+bool identity_emulated(void);
+
+bool identity_is_root(struct tracee *tracee);
+void identity_map_owner(struct tracee *tracee, uint32_t *uid, uint32_t *gid); /* of a file, as the guest shall see it */
+
+void identity_call(struct call *call);            /* getuid and its kin, set*id, fstat, fchown, SO_PEERCRED */
+bool identity_change_owner(struct call *call, const struct path_call *row, const struct dd_result *result); /* answered? */
+void identity_change_descriptor(struct call *call, const struct path_call *row); /* fchownat of a descriptor alone */
+
+void identity_inherit(struct tracee *child, struct tracee *parent);
+void identity_exec(struct tracee *tracee);
+void identity_forget(struct tracee *tracee);
+
+#endif

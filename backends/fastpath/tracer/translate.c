@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * The one handler of all path calls: read the paths, resolve them, let the kernel run the call on the host's.
+ *
+ * Rules of this file
+ *  - It knows calls by their row only (path_calls.c).
+ *  - A path whose own walk by the kernel gives the right file (relative, no link, no bind, no "..") is left alone: no register
+ *    is touched and there is no exit stop.
+ *  - The kernel looks at flags before it looks for files: where they are unusual, it judges them first.
+ */
+#define _GNU_SOURCE
+#include "translate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "call.h"
+#include "credentials.h"
+#include "epoch.h"
+#include "host_path.h"
+#include "identity.h"
+#include "memory.h"
+#include "mount_points.h"
+#include "path_calls.h"
+#include "query.h"
+#include "tracer.h"
+
+uint64_t path_flags(const struct call *call, const struct path_argument *argument) {
+    /* Flags are 32 bits wide in all of these calls. */
+    return argument->flags != 0 ? (uint32_t)call_argument(call, argument->flags - 1) : 0;
+}
+
+static enum dd_mode open_mode(uint64_t flags, const char *path) {
+    size_t length = strlen(path);
+
+    if ((flags & O_CREAT) != 0 && (flags & O_PATH) == 0 && ((flags & O_EXCL) != 0 || path[length - 1] == '/'))
+        return DD_PARENT;
+    return (flags & O_NOFOLLOW) != 0 ? DD_NOFOLLOW : DD_FOLLOW;
+}
+
+static enum dd_mode lookup_mode(const struct call *call, const struct path_argument *argument, const char *path) {
+    uint64_t flags = path_flags(call, argument);
+    bool set = (flags & argument->bit) != 0;
+
+    switch ((enum lookup)argument->lookup) {
+    case NOFOLLOW:
+        return DD_NOFOLLOW;
+    case PARENT:
+        return DD_PARENT;
+    case OPEN_FLAGS:
+        return open_mode(flags, path);
+    case NOFOLLOW_IF:
+        return set ? DD_NOFOLLOW : DD_FOLLOW;
+    case FOLLOW_IF:
+        return set ? DD_FOLLOW : DD_NOFOLLOW;
+    case FOLLOW:
+    default:
+        return DD_FOLLOW;
+    }
+}
+
+bool path_leads_nowhere(const char *path) {
+    return path[0] == '.' && path[strspn(path, "./")] == '\0';
+}
+
+enum outcome { NO_PATH, RESOLVED, ANSWERED }; /* or -errno */
+
+/* Whether the last component is a link the answer itself says: one readlink less. NO_PATH: it is one. */
+static int answer_unless_link(struct call *call, const char *path, struct dd_result *result) {
+    int error = call_resolve(call, -1, path, DD_NOFOLLOW, result);
+
+    if (error != 0)
+        return error;
+    return query_answer_unless_link(call, result) ? ANSWERED : NO_PATH;
+}
+
+static int resolve(struct call *call, const struct path_call *row, int n, struct dd_result *result) {
+    const struct path_argument *argument = &row->paths[n];
+    uint64_t address = call_argument(call, argument->path - 1);
+    char path[PATH_MAX];
+
+    if (address == 0)
+        return NO_PATH;
+    int length = memory_read_string(call_tid(call), address, path, sizeof(path));
+    if (length <= 0)
+        return length < 0 ? length : NO_PATH; /* the kernel knows about the empty path */
+    enum dd_mode mode = lookup_mode(call, argument, path);
+    if ((row->traits & TELLS_TYPE) != 0 && mode == DD_FOLLOW && path[0] == '/' && credentials_same(call->tracee)) {
+        int outcome = answer_unless_link(call, path, result);
+        if (outcome != NO_PATH)
+            return outcome;
+    }
+    int dirfd = argument->dirfd != 0 ? argument->dirfd - 1 : -1;
+    int error = call_resolve(call, dirfd, path, mode, result);
+    if (error == 0 && mode == DD_PARENT && path_leads_nowhere(path))
+        result->changed = false;
+    return error != 0 ? error : RESOLVED;
+}
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
+static bool has_unusual_flags(const struct call *call, const struct path_call *row) {
+    for (int n = 0; n < 2 && row->paths[n].path != 0; n++)
+        if ((path_flags(call, &row->paths[n]) & ~(uint64_t)(row->paths[n].bit | row->paths[n].usual)) != 0)
+            return true;
+    return false;
+}
+
+/* The kernel found no fault with the rest of the call: the path's own error stands. */
+static void put_lookup_error(struct call *call) {
+    if (call->registers.result == -ENOENT)
+        call->registers.result = call->tracee->lookup_error;
+}
+
+static void refuse(struct call *call, const struct path_call *row, int error) {
+    static const char nowhere[] = "/proc/self/nowhere/nothing";
+    const struct replacement path = {.argument = row->paths[0].path - 1, .bytes = nowhere, .size = sizeof(nowhere)};
+
+    if (!has_unusual_flags(call, row) || call_replace(call, &path, 1) != 0) {
+        call_answer(call, error);
+        return;
+    }
+    call->tracee->lookup_error = error;
+    call_at_exit(call, put_lookup_error);
+}
+
+/* ---- the call ---------------------------------------------------------------------------------------------------- */
+
+/* The kernel runs the call on the host's paths, as far as they differ from what it was given. */
+static int replace_paths(struct call *call, const struct path_call *row, const struct dd_result results[2],
+                         const bool resolved[2]) {
+    char buffers[2][PATH_MAX];
+    struct replacement replacements[2];
+    size_t count = 0;
+
+    for (int n = 0; n < 2; n++) {
+        const char *path;
+        if (!resolved[n] || !results[n].changed)
+            continue;
+        int error = host_path_for_caller(call, results[n].host, buffers[n], &path);
+        if (error != 0)
+            return error;
+        replacements[count++] =
+            (struct replacement){.argument = row->paths[n].path - 1, .bytes = path, .size = strlen(path) + 1};
+    }
+    return count == 0 ? 0 : call_replace(call, replacements, count);
+}
+
+static bool is_for_tracer(const struct call *call, const struct dd_result *result) {
+    if (!result->changed && !identity_emulated() && !query_shows_mount(call, result))
+        return false;
+    return credentials_same(call->tracee);
+}
+
+/* A call that names its file by descriptor alone. */
+static void descriptor_call(struct call *call, const struct path_call *row) {
+    if (query_concerns_descriptor(call) && credentials_same(call->tracee))
+        query_answer_descriptor(call);
+    else
+        identity_change_descriptor(call, row);
+}
+
+/* All paths are known: have the call run, or say what it answers. */
+static void run(struct call *call, const struct path_call *row, const struct dd_result results[2], const bool resolved[2]) {
+    int error = 0;
+
+    if (resolved[0] && (resolved[1] || row->paths[1].path == 0))
+        error = mount_points_refuse(call, row, results);
+    if (error != 0) {
+        refuse(call, row, error);
+        return;
+    }
+    if ((row->traits & CHANGES_OWNER) != 0 && identity_change_owner(call, row, &results[0]))
+        return;
+    error = replace_paths(call, row, results, resolved);
+    if (error != 0)
+        call_answer(call, error);
+    else if (resolved[0] && epoch_concerns(row, &results[0]))
+        call_at_exit(call, epoch_bump_on_success);
+}
+
+void translate(struct call *call, const struct path_call *row) {
+    struct dd_result results[2];
+    bool resolved[2] = {false, false};
+
+    for (int n = 0; n < 2 && row->paths[n].path != 0; n++) {
+        int outcome = resolve(call, row, n, &results[n]);
+        if (outcome == ANSWERED)
+            return;
+        if (outcome < 0) {
+            refuse(call, row, outcome);
+            return;
+        }
+        resolved[n] = outcome == RESOLVED;
+    }
+    if (!resolved[0] && !resolved[1])
+        descriptor_call(call, row);
+    else if ((row->traits & QUERY) != 0 && is_for_tracer(call, &results[0]))
+        query_answer(call, &results[0]);
+    else
+        run(call, row, results, resolved);
+}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two runs of `verify` beside each other: what is equal, what was refused as agreed, and what differs, by kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from droiddeck_session.diagnostics.verify.run import Answer, Run
+
+# What a tracer may say to a call that it does not translate; nothing must have been changed by it.
+REFUSAL: Final = "ENOSYS"
+NOT_ASKED: Final = "(not answered)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One case that two backends answered differently."""
+
+    case: str
+    path_class: str
+    expected: tuple[str, ...]
+    got: tuple[str, ...]
+
+    @property
+    def call(self) -> str:
+        """The call or what was tried: the first word of the case's id."""
+        return self.case.partition(":")[0].partition("@")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What a backend answered, against the truth.
+
+    Attributes:
+        compared: number of cases.
+        refused: of those, how many a tracer refused as it may.
+    """
+
+    backend: str
+    compared: int
+    refused: int
+    differences: tuple[Difference, ...]
+    seconds: float
+    ending: str
+    command: str
+
+    @property
+    def equal(self) -> bool:
+        """Whether every answer is the truth's, or an agreed refusal."""
+        return not self.differences and not self.ending
+
+    def groups(self) -> dict[tuple[str, str], list[Difference]]:
+        """Return the differences by call and class of path."""
+        found: dict[tuple[str, str], list[Difference]] = {}
+        for difference in self.differences:
+            found.setdefault((difference.call, difference.path_class), []).append(difference)
+        return found
+
+
+def compare(truth: Run, other: Run) -> Comparison:
+    """Compare a run with the truth, case by case."""
+    refused = 0
+    differences = []
+    for case, expected in truth.answers.items():
+        got = other.answers.get(case)
+        if got is not None and expected.may_refuse and got.text == REFUSAL and not got.changes:
+            refused += expected.text != REFUSAL
+        elif _told(got) != _told(expected):
+            differences.append(
+                Difference(case=case, path_class=expected.path_class, expected=_told(expected), got=_told(got))
+            )
+    return Comparison(
+        backend=other.backend,
+        compared=len(truth.answers),
+        refused=refused,
+        differences=tuple(differences),
+        seconds=other.seconds,
+        ending=other.ending,
+        command=other.command,
+    )
+
+
+def _told(answer: Answer | None) -> tuple[str, ...]:
+    return (answer.text, *answer.changes) if answer is not None else (NOT_ASKED,)
