@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROOT = Path(__file__).parent.parent
-TRACER = ROOT / "build" / os.uname().machine / "droiddeck-tracer"
+# DROIDDECK_TEST_BUILD=sanitized runs them with the build of `make sanitized`.
+TRACER = ROOT / "build" / os.uname().machine / os.environ.get("DROIDDECK_TEST_BUILD", "") / "droiddeck-tracer"
 PROGRAMS = ROOT / "backends" / "fastpath" / "tests"
 TIME_LIMIT = 60
 ENVIRON = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
@@ -36,8 +37,9 @@ def built(name: str, *flags: str) -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     target = folder / name
     command: list[str | Path] = [
-        "gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
-        "-O1", "-static", "-pthread", *flags, f"-I{PROGRAMS.parent}", "-o", target, PROGRAMS / f"{name}.c",
+        "gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-O1", "-static",
+        "-pthread", *flags,
+        f"-I{PROGRAMS.parent}", "-o", target, PROGRAMS / f"{name}.c",
     ]  # fmt: skip
     subprocess.run(command, check=True, timeout=120)
     return target
@@ -45,14 +47,14 @@ def built(name: str, *flags: str) -> Path:
 
 @dataclass
 class SmallGuest:
-    """A root with /place for the tests, programs of the host's, and binds; `top` holds it and what is bound."""
+    """A root with /spot for the tests, programs of the host's, and binds; `top` holds it and what is bound."""
 
     top: Path
     binds: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.root = self.top / "root"
-        for folder in ("place", "etc", "usr", "proc", "dev", "tmp", "programs"):
+        for folder in ("spot", "etc", "usr", "proc", "dev", "tmp", "programs"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
         for name in ("bin", "sbin", "lib", "lib64"):
             if Path("/", name).is_symlink():
@@ -65,7 +67,7 @@ class SmallGuest:
 
     @property
     def work(self) -> Path:
-        return self.root / "place"
+        return self.root / "spot"
 
     def add(self, program: Path) -> str:
         """Put a program into the guest and return its guest path."""

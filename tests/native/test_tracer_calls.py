@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Calls under the tracer: registers, restarts, stacks and crowds are as in the kernel's truth."""
+"""Calls under the tracer: registers, restarts, cancellation, stacks and crowds, as in the kernel's truth."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def emptied(guest: SmallGuest, name: str) -> str:
     """Return the guest path of a new empty folder."""
     shutil.rmtree(guest.work / name, ignore_errors=True)
     (guest.work / name).mkdir()
-    return f"/place/{name}"
+    return f"/spot/{name}"
 
 
-@pytest.mark.parametrize("name", ["registers", "restart", "tiny_stack"])
+@pytest.mark.parametrize("name", ["registers", "restart", "tiny_stack", "cancel"])
 def test_a_caller_sees_what_the_kernel_shows_it(guest: SmallGuest, name: str) -> None:
     program = guest.add(built(name))
     truth = answers(guest.truth(program, emptied(guest, "x")))

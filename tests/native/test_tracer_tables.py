@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tracer's tables of calls: every number has one owner, the filter fits, and what is refused is refused."""
+"""The tracer's tables of calls: every number has one owner, the filter fits, what is refused is refused."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ _start:
     call    dd_load
     mov     %rdx, %rsp
     mov     %rax, -8(%rsp)
-    /* As the kernel starts a program (ELF_PLAT_INIT, arch/x86/include/asm/elf.h): every general register is 0; rdx would
-     * be a function for libc to register with atexit. */
+    /* As the kernel starts a program (ELF_PLAT_INIT, arch/x86/include/asm/elf.h): every general register is 0; rdx
+     * would be a function for libc to register with atexit. */
     xor     %eax, %eax
     xor     %ebx, %ebx
     xor     %ecx, %ecx
@@ -32,7 +32,7 @@ _start:
     jmp     *-8(%rsp)
     .size _start, . - _start
 
-/* long f(long number, a, b, c, d, e, f), spec A.2. A section of its own, because the page is moved to DD_PAGE as a whole. */
+/* long f(long number, a, b, c, d, e, f), spec A.2. A section of its own, because its page is moved to DD_PAGE. */
     .section .page, "ax", @progbits
     mov     %rdi, %rax
     mov     %rsi, %rdi

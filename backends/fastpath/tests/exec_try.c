@@ -5,10 +5,12 @@
  *   NAME  METHOD  OPTIONS  PATH  [ARGUMENT...]
  *
  * METHOD   execve; execveat (PATH relative to the directory of option dir=); descriptor (execveat of an open file,
- * empty path); memfd (of a copy of PATH); removed (of a copy of PATH that is removed); thread (execve by a thread that
- * is not the leader); vfork, spawn OPTIONS  "-" or words with commas: uid=N (and gid N, no groups), cwd=DIR, deep=DIR, dir=DIR,
- * fd=N (in place of the directory or file), flags=N, cloexec, opath, open=FILE (as 21), writer=FILE (open for writing
- * meanwhile), stack=BYTES (RLIMIT_STACK), nullargv, badargv, badargs, badenv, comm=NAME, twice (again after failing)
+ *          empty path); memfd (of a copy of PATH); removed (of a copy of PATH that is removed); thread (execve by a
+ *          thread that is not the leader); vfork; spawn
+ * OPTIONS  "-" or words with commas: uid=N (and gid N, no groups), cwd=DIR, deep=DIR (the deepest one below), dir=DIR,
+ *          fd=N (in place of the directory or file), flags=N, cloexec, opath, open=FILE (as 21), writer=FILE (open for
+ *          writing meanwhile), stack=BYTES (RLIMIT_STACK), nullargv, badargv, badargs, badenv, comm=NAME, twice (again
+ *          after failing)
  * ARGUMENT "@N": N times "a"; "*N": N arguments; "!N": so many arguments of 1000 bytes; else itself
  *
  * Prints "== NAME", what the program prints, and how the attempt ended. With arguments of its own it only says so.

@@ -18,10 +18,14 @@
 #include "memory.h"
 #include "tracer.h"
 
-static bool removed(const struct call *call) {
+/* A name that ends so may be a real one: then the directory has links. */
+static bool is_removed(const struct call *call, const char *host, size_t length) {
+    static const char suffix[] = " (deleted)";
     char name[64];
     struct stat status;
 
+    if (length < strlen(suffix) || strcmp(host + length - strlen(suffix), suffix) != 0)
+        return false;
     call_descriptor_name(call, AT_FDCWD, name, sizeof(name));
     return stat(name, &status) == 0 && status.st_nlink == 0;
 }
@@ -35,7 +39,7 @@ static long guest_cwd(const struct call *call, char guest[DD_PATH_BUFFER]) {
     int length = call_descriptor_path(call, AT_FDCWD, host, sizeof(host));
     if (length < 0)
         return length;
-    if (removed(call))
+    if (is_removed(call, host, (size_t)length))
         return -ENOENT;
     int guest_length = dd_guest_name(&call->tracer->view, host, host[1] == '\0' ? 0 : (size_t)length, guest);
     if (guest_length < 0)

@@ -272,13 +272,17 @@ void exec_enter(struct tracer *tracer, struct call *call, bool at) {
 void exec_done(struct tracer *tracer, struct tracee *tracee, pid_t former_tid) {
     (void)tracer;
     (void)former_tid;
-    if (tracee->exec && exec_info_write(tracee->exec, tracee->tid) == 0) {
-        if (tracee->exec->kept[0] < 0 && tracee->exec->kept[1] < 0)
-            exec_forget(tracee);
+    if (!tracee->exec) {
+        fprintf(stderr, "droiddeck-tracer: process %d was replaced past the tracer: it is ended\n", (int)tracee->tid);
+        kill(tracee->tid, SIGKILL);
         return;
     }
-    fprintf(stderr, "droiddeck-tracer: process %d was replaced past the tracer: it is ended\n", (int)tracee->tid);
-    kill(tracee->tid, SIGKILL);
+    if (exec_info_write(tracee->exec, tracee->tid) < 0) {
+        kill(tracee->tid, SIGKILL); /* somebody does that already, or there is no memory for a page */
+        return;
+    }
+    if (tracee->exec->kept[0] < 0 && tracee->exec->kept[1] < 0)
+        exec_forget(tracee);
 }
 
 void exec_forget(struct tracee *tracee) {

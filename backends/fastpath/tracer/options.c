@@ -35,12 +35,12 @@ static void add_bind(struct options *options, const char *value) {
 
     if (options->bind_count == DD_MAX_BINDS)
         fail("more than %d binds", DD_MAX_BINDS);
+    if (length == 0 || (colon != NULL ? colon[1] : value[0]) != '/')
+        fail("bind %s: want HOST or HOST:GUEST, GUEST an absolute path", value);
     char *host = strndup(value, length);
     if (host == NULL)
         fail("out of memory");
     const char *guest = colon != NULL ? colon + 1 : host;
-    if (length == 0 || guest[0] != '/')
-        fail("bind %s: want HOST or HOST:GUEST, GUEST an absolute path", value);
     options->binds[options->bind_count++] = (struct requested_bind){host, guest};
 }
 

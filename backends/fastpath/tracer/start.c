@@ -74,27 +74,33 @@ static int search_path(const struct tracer *tracer, const char *cwd, const char 
     return outcome;
 }
 
-static _Noreturn void cannot_run(const char *program, int error) {
+/* Says why, and returns the status for it. */
+static int cannot_run(const char *program, int error) {
     say("%s: %s", program, strerror(error));
-    exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
 /* ---- the child --------------------------------------------------------------------------------------------------- */
 
-static _Noreturn void run_child(const struct tracer *tracer, const struct filter *filter, const char *cwd,
-                                const char *program, int go) {
+/* Returns the status to end with, should the program not be run. */
+static int run_child(const struct tracer *tracer, const struct filter *filter, const char *cwd, const char *program,
+                     int go) {
     char *const *command = tracer->options.command;
     char byte;
 
-    if (chdir(cwd) != 0)
-        fail("working directory %s: %s", tracer->options.cwd, strerror(errno));
+    if (chdir(cwd) != 0) {
+        say("working directory %s: %s", tracer->options.cwd, strerror(errno));
+        return EXIT_OWN_FAILURE;
+    }
     if (read(go, &byte, 1) != 1)
-        _exit(EXIT_OWN_FAILURE); /* the tracer has said why */
+        return EXIT_OWN_FAILURE; /* the tracer has said why */
     int error = filter_install(filter);
-    if (error != 0)
-        fail("seccomp filter: %s", strerror(-error));
+    if (error != 0) {
+        say("seccomp filter: %s", strerror(-error));
+        return EXIT_OWN_FAILURE;
+    }
     execv(program, command);
-    cannot_run(command[0], errno);
+    return cannot_run(command[0], errno);
 }
 
 static void seize(pid_t pid) {
@@ -119,7 +125,7 @@ void start_main(struct tracer *tracer, const struct filter *filter) {
     if (strchr(name, '/') == NULL) {
         error = search_path(tracer, cwd.host, name, found);
         if (error != 0)
-            cannot_run(name, -error);
+            exit(cannot_run(name, -error));
         program = found;
     }
     if (pipe2(go, O_CLOEXEC) != 0)
@@ -129,7 +135,7 @@ void start_main(struct tracer *tracer, const struct filter *filter) {
         fail("fork: %s", strerror(errno));
     if (pid == 0) {
         close(go[1]);
-        run_child(tracer, filter, cwd.host, program, go[0]);
+        _exit(run_child(tracer, filter, cwd.host, program, go[0])); /* what exit() cleans up is the tracer's */
     }
     close(go[0]);
     seize(pid);

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a guest is shown: binds, glue where their mount points are missing, the kernel's identity, names of sockets."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from traced import SmallGuest, answers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PYTHON = ("/usr/bin/python3", "-S", "-c")
+
+
+@pytest.fixture
+def guest(tmp_path: Path) -> SmallGuest:
+    return SmallGuest(tmp_path)
+
+
+def test_missing_mount_points_are_shown_and_nothing_is_made_in_the_rootfs(guest: SmallGuest) -> None:
+    (guest.top / "deep").mkdir()
+    (guest.top / "deep" / "file").write_text("deep")
+    (guest.top / "text").write_text("text")
+    guest.binds += [
+        (str(guest.top / "deep"), "/a/b/c/d"),
+        (str(guest.top / "text"), "/a/b/file"),
+        (str(guest.top), "/spot/new"),
+    ]
+    before = sorted(os.walk(guest.root))
+    script = "ls /a /a/b /a/b/c; cat /a/b/c/d/file /a/b/file; cd /a/b/c/d/..; pwd; cat ../file; ls -d /spot/new"
+    assert answers(guest.traced("/bin/sh", "-c", script))[:2] == (
+        0,
+        ["/a:", "b", "", "/a/b:", "c", "file", "", "/a/b/c:", "d", "deeptext/a/b/c", "text/spot/new"],
+    )
+    assert sorted(os.walk(guest.root)) == before
+
+
+def test_a_mount_points_links_are_followed_in_guest_terms(guest: SmallGuest) -> None:
+    (guest.top / "bound").mkdir()
+    (guest.top / "bound" / "file").write_text("bound")
+    (guest.root / "real").mkdir()
+    (guest.root / "link").symlink_to("/real")
+    guest.binds.append((str(guest.top / "bound"), "/link/here"))
+    assert answers(guest.traced("/bin/cat", "/real/here/file"))[:2] == (0, ["bound"])
+
+
+def test_a_mount_point_cannot_be_moved_or_removed_nor_what_is_above_it(guest: SmallGuest) -> None:
+    (guest.top / "bound").mkdir()
+    (guest.root / "above" / "point").mkdir(parents=True)
+    guest.binds.append((str(guest.top / "bound"), "/above/point"))
+    script = """
+import errno, os
+for call, *paths in (
+    (os.rename, "/above/point", "/spot/x"), (os.rename, "/above", "/spot/x"), (os.rmdir, "/above/point"),
+    (os.rmdir, "/above"), (os.mkdir, "/above/point"), (os.rename, "/spot", "/above/point"),
+):
+    try:
+        print(call(*paths))
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+"""
+    done = answers(guest.traced(*PYTHON, script))
+    assert done == (0, ["EBUSY", "EBUSY", "EBUSY", "ENOTEMPTY", "EEXIST", "EBUSY"], "")
+    assert (guest.top / "bound").is_dir()
+
+
+def test_the_kernels_identity_agrees_wherever_it_is_asked(guest: SmallGuest) -> None:
+    option = r"\Linux\deck\6.1.0-test\#7 TEST\x86_64\home\-1" + "\\"
+    script = (
+        "uname -snrv; cat /proc/sys/kernel/hostname /proc/sys/kernel/osrelease /proc/sys/kernel/ostype "
+        "/proc/sys/kernel/version /proc/sys/kernel/domainname; cut -d'(' -f1 /proc/version; "
+        "sed 's/.*#/#/' /proc/version; hostname"
+    )
+    done = guest.traced("/bin/sh", "-c", script, options=["-k", option])
+    assert answers(done)[:2] == (
+        0,
+        [
+            "Linux deck 6.1.0-test #7 TEST", "deck", "6.1.0-test", "Linux", "#7 TEST", "home",
+            "Linux version 6.1.0-test ", "#7 TEST", "deck",
+        ],
+    )  # fmt: skip
+
+
+def test_a_bare_release_changes_the_release_alone(guest: SmallGuest) -> None:
+    done = guest.traced(
+        "/bin/sh", "-c", "uname -r; uname -n; cat /proc/sys/kernel/osrelease", options=["--kernel-release=7.7"]
+    )
+    assert answers(done)[:2] == (0, ["7.7", os.uname().nodename, "7.7"])
+
+
+SOCKETS = """
+import os, socket, sys
+os.chdir("/spot")
+name = sys.argv[1]
+server = socket.socket(socket.AF_UNIX); server.bind(name); server.listen(4)
+client = socket.socket(socket.AF_UNIX); client.bind("client"); client.connect(name)
+there, peer = server.accept()
+print(server.getsockname(), client.getpeername(), peer, there.getsockname(), there.getpeername())
+datagram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); datagram.bind(name + "d")
+other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); other.bind("/spot/other")
+print(other.sendto(b"1", name + "d"), datagram.recvfrom(9))
+print(other.sendmsg([b"22"], [], 0, name + "d"), datagram.recvmsg(9)[0::3])
+if os.fork() == 0:
+    print(other.sendmsg([b"333"], [], 0, name + "d"), datagram.recvmsg(9)[0::3]); sys.stdout.flush(); os._exit(0)
+os.wait()
+abstract = socket.socket(socket.AF_UNIX); abstract.bind("\\0abstract" + str(os.getpid()))
+print(len(abstract.getsockname()) > 8)
+left, right = socket.socketpair(); print(left.getsockname(), right.getpeername())
+try:
+    socket.socket(socket.AF_UNIX).bind(name)
+except OSError as error:
+    print(error.errno)
+os.unlink(name); os.unlink("client"); os.unlink("other"); os.unlink(name + "d")
+print(sorted(os.listdir("/spot")))
+"""
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize(
+    "name", ["/spot/server", "server", "/spot/../spot/./server", "/spot/link", "/spot/" + "s" * 100, "n" * 100]
+)
+def test_sockets_have_the_names_that_the_guest_gave_them(tmp_path: Path, name: str, deep: bool) -> None:  # noqa: FBT001
+    outputs = []
+    for kind in ("truth", "traced"):
+        top = tmp_path / kind / ("d" * 120) if deep else tmp_path / kind
+        top.mkdir(parents=True)
+        guest = SmallGuest(top)
+        (guest.work / "folder").mkdir()
+        outputs.append(answers((guest.truth if kind == "truth" else guest.traced)(*PYTHON, SOCKETS, name)))
+    assert outputs[0][0] == 0, outputs[0]
+    assert outputs[1] == outputs[0]
