@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from conftest import CommandLine
 
-# Long until the tracer issue lands: on a machine that is busy otherwise an answer may differ (links at the limit of 40).
+# Long until the tracer issue lands: on a busy machine one answer may differ (chains of links at the limit of 40).
 pytestmark = [pytest.mark.real, pytest.mark.long, pytest.mark.timeout(600)]
 # Each backend answers for a few seconds on an idle machine.
 TIME_LIMIT = 550
