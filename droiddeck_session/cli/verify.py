@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from droiddeck_session.cli.output import answer, environment, exact
+from droiddeck_session.cli.output import answer, environment
 from droiddeck_session.cli.setting_flags import flag_options, given_flags
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK
+from droiddeck_session.printable import exact
 
 if TYPE_CHECKING:
     from droiddeck_session.diagnostics.verify.compare import Comparison, Difference
