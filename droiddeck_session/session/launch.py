@@ -14,6 +14,7 @@ from droiddeck_session.guest import staging
 from droiddeck_session.guest.store import use
 from droiddeck_session.plan.fast_path import bound
 from droiddeck_session.plan.model import OWN_ORIGIN
+from droiddeck_session.processes import uninterrupted
 from droiddeck_session.session.folder import SessionFolder
 from droiddeck_session.session.foreground import supervise
 from droiddeck_session.session.prepare import Prepared, prepare
@@ -86,9 +87,11 @@ def launch(
     with contextlib.ExitStack() as stack:
         if prepared.guest is not None:
             stack.enter_context(use(prepared.guest))
-        folder = stack.enter_context(
-            SessionFolder.create(prepared.directories, label=prepared.plan.label, keep=settings.keep, tell=tell)
-        )
+        # Whole, or a request to end would leave a folder that nobody finishes.
+        with uninterrupted():
+            folder = stack.enter_context(
+                SessionFolder.create(prepared.directories, label=prepared.plan.label, keep=settings.keep, tell=tell)
+            )
         _log_start(prepared, folder)
         concrete = bound(prepared.plan, os.fspath(folder.path), token)
         folder.write("plan.json", concrete.without_values().to_json() + "\n")

@@ -54,7 +54,10 @@ class SignalTarget(Protocol):
 
 
 def reset() -> frozenset[int]:
-    """Undo what a careless parent left: blocked signals, and ignored ones but HUP. Return those that stay ignored."""
+    """Undo what a careless parent left: blocked signals, and ignored ones but HUP. Return those that stay ignored.
+
+    The requests to end are blocked until `received`, which must follow: one that comes in between is the session's.
+    """
     left: set[int] = set()
     for signum in sorted(signal.valid_signals() - _PYTHONS_OWN - {signal.SIGKILL, signal.SIGSTOP}):
         if signal.getsignal(signum) is not signal.SIG_IGN:
@@ -63,7 +66,7 @@ def reset() -> frozenset[int]:
             left.add(signum)
         else:
             signal.signal(signum, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.pthread_sigmask(signal.SIG_SETMASK, ENDING)
     return frozenset(left)
 
 
@@ -77,6 +80,7 @@ def received(ignored: frozenset[int]) -> Iterator[AsyncIterable[signal.Signals]]
     over = ENDING - ignored - {signal.SIGQUIT}
     try:
         with anyio.open_signal_receiver(*sorted((ENDING | RELAYED | {signal.SIGCHLD}) - ignored)) as arrivals:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             try:
                 yield arrivals
             finally:

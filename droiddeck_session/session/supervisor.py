@@ -94,6 +94,7 @@ class Supervisor:
         self._killing = anyio.Event()
         self._stop_requested = False
         self._tracer_died = False
+        self._concluded = False
 
     def start(self) -> None:
         """Start the host command, with the token in its own environment too: the guest's may be cleared.
@@ -122,6 +123,7 @@ class Supervisor:
                         self._tasks.start_soon(self._follow_main)
                     await self._over.wait()
                     ending = await self._conclude()
+                    self._concluded = True
                     self._tasks.cancel_scope.cancel()
         except BaseException:
             # A fault of ours. Nothing would be left to end the session.
@@ -136,6 +138,8 @@ class Supervisor:
 
     def end_by(self, signum: int) -> None:
         """Answer TERM, HUP, INT or QUIT as the table in signals.py says."""
+        if self._concluded:
+            return
         second = self._requests.is_second(signum)
         if second or self._over.is_set():
             self._kill(f"a second request to end ({signal_name(signum)})" if second else signal_name(signum))
