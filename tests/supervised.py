@@ -54,7 +54,7 @@ def main(argument: str) -> int:
     state = Path(wanted["state"])
     token = wanted.get("token") or secrets.token_hex(16)
     inner = ["/usr/bin/env", "-i", f"PATH={PATH}", "TERM=dumb", f"DROIDDECK_SESSION={token}", *wanted["argv"]]
-    report = "--json-status-fd" if wanted["wrapper"][:1] == ["bwrap"] else ""
+    report = "--json-status-fd" if Path(*wanted["wrapper"][:1]).name == "bwrap" else ""
     command = HostCommand(argv=(*wanted["wrapper"], *inner), env={"PATH": PATH}, cwd="/", report_option=report)
     with SessionFolder.create(directories({"XDG_STATE_HOME": str(state)}), "test", 5, tell=tell) as folder:
         ending = supervise(

@@ -92,11 +92,11 @@ def launch(
             folder = stack.enter_context(
                 SessionFolder.create(prepared.directories, label=prepared.plan.label, keep=settings.keep, tell=tell)
             )
-        _log_start(prepared, folder)
-        concrete = bound(prepared.plan, os.fspath(folder.path), token)
-        folder.write("plan.json", concrete.without_values().to_json() + "\n")
-        staging.stage(concrete)
-        command = prepared.backend.command(concrete, prepared.capabilities)
+            _log_start(prepared, folder)
+            concrete = bound(prepared.plan, os.fspath(folder.path), token)
+            folder.write("plan.json", concrete.without_values().to_json() + "\n")
+            staging.stage(concrete)
+            command = prepared.backend.command(concrete, prepared.capabilities)
         ending = supervise(command, capabilities=prepared.capabilities, token=token, folder=folder, settings=settings)
     return ending.status
 

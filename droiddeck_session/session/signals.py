@@ -74,8 +74,8 @@ def reset() -> frozenset[int]:
 def received(ignored: frozenset[int]) -> Iterator[AsyncIterable[signal.Signals]]:
     """Receive the signals that concern a session, but those that stay ignored.
 
-    Afterwards TERM, HUP and INT have no effect: the process only tidies up, and must not die of an echo meanwhile.
-    QUIT is left as a way out. An outer handler is gone: asyncio puts the default in its place.
+    Afterwards TERM, HUP and INT are ignored: the process only tidies up, and must not die of an echo meanwhile. QUIT is
+    left as a way out. An outer handler is gone: asyncio puts the default in its place.
     """
     over = ENDING - ignored - {signal.SIGQUIT}
     try:
@@ -87,7 +87,8 @@ def received(ignored: frozenset[int]) -> Iterator[AsyncIterable[signal.Signals]]
                 signal.pthread_sigmask(signal.SIG_BLOCK, over)
     finally:
         for signum in over:
-            signal.signal(signum, lambda _signum, _frame: None)
+            # No handler of Python's, which its shutdown would replace by the default.
+            signal.signal(signum, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, over)
 
 
@@ -124,6 +125,11 @@ class Requests:
         if echo:
             return None
         return any(age >= ONE_REQUEST for age in earlier)
+
+    @property
+    def any(self) -> bool:
+        """Whether one has come."""
+        return bool(self._last)
 
     def seen(self, signum: int) -> bool:
         """Whether this signal has come already."""

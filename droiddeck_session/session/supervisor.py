@@ -326,7 +326,8 @@ class Supervisor:
             main=main,
             wrapper=self._wrapper_status if self._wrapper is not None else None,
             had_leftovers=bool(leftovers),
-            never_started=not self._killing.is_set() and self._exited_without_starting(),
+            # A request to end can reach a wrapper's child before it has become the program; that is no failure.
+            never_started=not self._requests.any and self._exited_without_starting(),
             tracer_died=self._tracer_died,
             killed=self._killing.is_set(),
             stop_requested=self._stop_requested,

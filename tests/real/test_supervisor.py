@@ -33,7 +33,7 @@ ENDINGS: list[Any] = [
     (["true"], 0),
     (["sh", "-c", "exit 3"], 3),
     (["/etc/passwd"], 126),
-    (["/nonexistent"], 127),
+    (["/nonexistent/program"], 127),
     (["sh", "-c", "exit 143"], 143),
 ]
 

@@ -43,11 +43,27 @@ def test_once_the_session_is_over_no_request_to_end_cuts_the_tidying_short() -> 
         "anyio.run(session)\n"
         "for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n"
         "    signal.raise_signal(signum)\n"
-        "print(*(signal.getsignal(signum).name for signum in (signal.SIGHUP, signal.SIGQUIT)))\n"
+        "print(*(signal.getsignal(signum).name for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)))\n"
         "print(signal.pthread_sigmask(signal.SIG_BLOCK, ()))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
-    assert done.stdout == "SIGTERM\nSIG_IGN SIG_DFL\nset()\n"
+    assert done.stdout == "SIGTERM\nSIG_IGN SIG_IGN SIG_DFL\nset()\n"
+
+
+def test_a_request_to_end_that_comes_before_the_receiver_waits_for_it() -> None:
+    code = (
+        "import anyio, os, signal\n"
+        "from droiddeck_session.session import signals\n"
+        "ignored = signals.reset()\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+        "async def session():\n"
+        "    with signals.received(ignored) as arrivals:\n"
+        "        async for signum in arrivals:\n"
+        "            return signum.name\n"
+        "print(anyio.run(session))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout == "SIGTERM\n"
 
 
 def test_before_that_the_first_request_ends_the_command_and_no_other_cuts_its_tidying_short() -> None:
@@ -65,6 +81,20 @@ def test_before_that_the_first_request_ends_the_command_and_no_other_cuts_its_ti
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
     assert (done.returncode, done.stdout, done.stderr) == (129, "tidied\n", "")
+
+
+def test_a_library_that_makes_another_exception_of_the_request_does_not_hide_it() -> None:
+    code = (
+        "import signal\n"
+        "from droiddeck_session.cli import main\n"
+        "def verb(*_, **__):\n"
+        "    try: signal.raise_signal(signal.SIGTERM)\n"
+        "    except SystemExit as error: raise ValueError('as pydantic does') from error\n"
+        "main.droiddeck_session.main = verb\n"
+        "main.main([])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stderr) == (143, "")
 
 
 def test_the_same_signal_at_once_is_an_echo() -> None:
