@@ -54,6 +54,7 @@ def test_a_reaper_waits_for_what_the_game_leaves_behind(staged: Staged) -> None:
 
 def test_a_reaper_that_only_waits_for_leftovers_can_be_ended(staged: Staged) -> None:
     reaper = staged.start(REAPER, *LAUNCH, "/bin/sh", "-c", "(setsid sleep 600 &); exit 7")
+    staged.wait_for_alive("sleep", 1)  # before it, no sh may only mean that none has started yet
     staged.wait_until_gone("sh")
     reaper.terminate()
     assert reaper.wait(30) in (-signal.SIGTERM, 7)
