@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from conftest import CommandLine
 
-# Long until the tracer issue lands: on a busy machine one answer may differ (chains of links at the limit of 40).
-pytestmark = [pytest.mark.real, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 # Each backend answers for a few seconds on an idle machine.
 TIME_LIMIT = 550
 LEAST_CASES = 10_000
@@ -38,11 +37,7 @@ def differences(found: dict[str, Any]) -> list[tuple[str, list[str], list[str]]]
     ]
 
 
-# Our tracer is not there yet: what differs is listed by `verify`, and auto does not take it until nothing does.
-NOT_YET = pytest.param("fastpath", marks=pytest.mark.xfail(strict=True, reason="differs from the kernel"))
-
-
-@pytest.mark.parametrize("backend", ["chroot", "bwrap", NOT_YET])
+@pytest.mark.parametrize("backend", ["chroot", "bwrap", "fastpath"])
 def test_every_answer_is_the_kernels(cli: CommandLine, backend: str) -> None:
     done = cli("verify", "--backend", backend, "--json", time_limit=TIME_LIMIT)
     found = document(done)
@@ -52,7 +47,7 @@ def test_every_answer_is_the_kernels(cli: CommandLine, backend: str) -> None:
     assert (done.returncode, found["equal"]) == (0, True)
 
 
-@pytest.mark.parametrize("backend", ["bwrap", NOT_YET])
+@pytest.mark.parametrize("backend", ["bwrap", "fastpath"])
 def test_every_answer_is_the_kernels_for_a_user_without_rights(rootfs: Path, backend: str) -> None:
     with account() as cli:
         done = cli("verify", "--guest", str(rootfs), "--backend", backend, "--json", time_limit=TIME_LIMIT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * pthread_cancel of threads that are blocked in calls which the tracer translates: opening a FIFO, connecting to and accepting on
- * a Unix socket whose name is in a folder. Each must end as cancelled.
+ * pthread_cancel of threads that are blocked in calls which the tracer translates: opening a FIFO, connecting to and
+ * accepting on a Unix socket whose name is in a folder. Each must end as cancelled.
  *
  *   cancel FOLDER     FOLDER is writable and empty, an absolute path
  */

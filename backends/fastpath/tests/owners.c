@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * The tables of calls: prints "NUMBER ROWS OWNER" for each number below CALL_NUMBERS, and then the filter's length with and
- * without all that it can be asked for.
+ * The tables of calls: prints "NUMBER ROWS OWNER" for each number below CALL_NUMBERS, and then the filter's length with
+ * and without all that it can be asked for.
  */
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * What a system call leaves in the registers: all but the result's and those that the instruction itself takes (rcx, r11) must be
- * as before, whether the tracer answers, replaces or leaves the call, and whether a signal's handler makes calls meanwhile.
+ * What a system call leaves in the registers: all but the result's and those that the instruction itself takes (rcx,
+ * r11) must be as before, whether the tracer answers, replaces or leaves the call, and whether a signal's handler makes
+ * calls meanwhile.
  *
  *   registers FOLDER     FOLDER is writable and has nothing in it. Prints a line per call, and "busy: N handled".
  */
@@ -24,7 +25,8 @@
 
 enum { RDI, RSI, RDX, R10, R8, R9, RBX, RBP, R12, R13, R14, R15, RSP, KEPT };
 
-static const char *const names[KEPT] = {"rdi", "rsi", "rdx", "r10", "r8", "r9", "rbx", "rbp", "r12", "r13", "r14", "r15", "rsp"};
+static const char *const names[KEPT] = {"rdi", "rsi", "rdx", "r10", "r8",  "r9", "rbx",
+                                        "rbp", "r12", "r13", "r14", "r15", "rsp"};
 
 struct frame {
     uint64_t registers[KEPT]; /* in and out; rsp only out */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * Calls that a signal interrupts, and that the kernel restarts or not: opening a FIFO with SA_RESTART and without, leaving the
- * call by siglongjmp, and by a handler that opens files itself.
+ * Calls that a signal interrupts, and that the kernel restarts or not: opening a FIFO with SA_RESTART and without,
+ * leaving the call by siglongjmp, and by a handler that opens files itself.
  *
  *   restart FOLDER     FOLDER is writable and empty, an absolute path
  */

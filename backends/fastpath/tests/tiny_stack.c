@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * Calls on a stack that has nothing below its pointer but a guard page, and on one whose bytes below the pointer are somebody
- * else's: nothing may be written there.
+ * Calls on a stack that has nothing below its pointer but a guard page, and on one whose bytes below the pointer are
+ * somebody else's: nothing may be written there.
  *
  *   tiny_stack FOLDER     FOLDER is writable and empty, an absolute path
  */

@@ -4,8 +4,8 @@
  *
  * Rules of this file
  *  - A bind's guest path may have links: they are followed in guest terms, through the binds before it.
- *  - Nothing is made in the rootfs. Where the folders above a mount point are missing, the first of them is shown as an empty
- *    folder of our own ("glue"), with the rest of the way below it.
+ *  - Nothing is made in the rootfs. Where the folders above a mount point are missing, the first of them is shown as an
+ *    empty folder of our own ("glue"), with the rest of the way below it.
  *  - What cannot be bound is an error: the guest would be another.
  */
 #define _GNU_SOURCE
@@ -34,7 +34,9 @@ static int make_folder(struct tracer *tracer) {
 
     if (tracer->folder[0] != '\0')
         return 0;
-    int length = snprintf(given, sizeof(given), "%s/droiddeck-tracer-XXXXXX", tmp != NULL && *tmp != '\0' ? tmp : "/tmp");
+    if (tmp == NULL || *tmp == '\0')
+        tmp = "/tmp";
+    int length = snprintf(given, sizeof(given), "%s/droiddeck-tracer-XXXXXX", tmp);
     if (length >= (int)sizeof(given))
         return -ENAMETOOLONG;
     if (mkdtemp(given) == NULL || realpath(given, tracer->folder) == NULL)
@@ -194,6 +196,7 @@ static void bind_requested(struct tracer *tracer, const struct requested_bind *b
 void binds_start(struct tracer *tracer) {
     const struct options *options = &tracer->options;
     struct statfs procfs;
+    mode_t mask = umask(022); /* what is made here, every user of the guest may see */
 
     tracer->view.no_procfs = statfs("/proc", &procfs) != 0 || procfs.f_type != PROC_SUPER_MAGIC;
     if (realpath(options->root, tracer->root) == NULL)
@@ -201,9 +204,8 @@ void binds_start(struct tracer *tracer) {
     add(tracer, tracer->root, "/");
     for (size_t n = 0; n < options->bind_count; n++)
         bind_requested(tracer, &options->binds[n]);
-    if (!kernel_identity_set())
-        return;
-    int error = kernel_identity_bind(tracer);
+    int error = kernel_identity_set() ? kernel_identity_bind(tracer) : 0;
     if (error != 0)
         fail("kernel identity in /proc: %s", strerror(-error));
+    umask(mask);
 }

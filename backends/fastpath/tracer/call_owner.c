@@ -3,12 +3,12 @@
  * The owners of all system calls but the path calls, whose rows stand in path_calls.c.
  *
  * Rules of this file
- *  - Exactly one owner for each number of the architecture; a test walks asm/unistd.h. A number that is in neither table is
- *    refused (ENOSYS): a call of a newer kernel may take a path.
- *  - OWNER_ENOSYS: what goes round path translation (io_uring, handles, the mount API, openat2 whose struct no filter can read)
- *    or tells of the host's mounts. Programs know that older kernels lack it.
- *  - OWNER_EPERM: what a process without privileges gets. ptrace among them: a tracee has one tracer, and that is this one; a
- *    debugger in the guest is told so at once. bpf: its objects are named by host paths.
+ *  - Exactly one owner for each number of the architecture; a test walks asm/unistd.h. A number that is in neither
+ *    table is refused (ENOSYS): a call of a newer kernel may take a path.
+ *  - OWNER_ENOSYS: what goes round path translation (io_uring, handles, the mount API, openat2 whose struct no filter
+ *    can read) or tells of the host's mounts. Programs know that older kernels lack it.
+ *  - OWNER_EPERM: what a process without privileges gets. ptrace among them: a tracee has one tracer, and that is this
+ *    one; a debugger in the guest is told so at once. bpf: its objects are named by host paths.
  *  - Constants only: the filter answers these rows without a stop.
  */
 #include "call_owner.h"

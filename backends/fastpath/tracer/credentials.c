@@ -3,11 +3,11 @@
  * Whether a tracee has the tracer's own rights to files.
  *
  * Rules of this file
- *  - Tracees inherit the tracer's credentials, no_new_privs keeps exec from changing them, and what changes them is traced. So as
- *    long as no process of the session has made such a call, nobody needs to be asked.
+ *  - Tracees inherit the tracer's credentials, no_new_privs keeps exec from changing them, and what changes them is
+ *    traced. So as long as no process of the session has made such a call, nobody needs to be asked.
  *  - After the first such call each thread is asked once (/proc/TID/status), and again after each such call of its own.
- *  - A guest's own seccomp filter needs no care: what it refuses never becomes a stop. Landlock does, and nothing tells whom it
- *    holds: from its first use on the tracer answers nothing by itself.
+ *  - A guest's own seccomp filter needs no care: what it refuses never becomes a stop. Landlock does, and nothing tells
+ *    whom it holds: from its first use on the tracer answers nothing by itself.
  */
 #define _GNU_SOURCE
 #include "credentials.h"
@@ -24,7 +24,8 @@ enum { NOT_ASKED = 0, SAME = 1, DIFFERENT = -1 };
 static bool any_changed;
 static bool any_sandboxed;
 
-/* The lines that decide about files. access(2) asks with the real ids, all others with the fs ids; both are in Uid and Gid. */
+/* The lines that decide about files. access(2) asks with the real ids, all others with the fs ids; both are in Uid and
+ * Gid. */
 static const char *const deciding[] = {"\nUid:", "\nGid:", "\nGroups:", "\nCapPrm:", "\nCapEff:"};
 
 enum { STATUS_SIZE = 4096 };

@@ -30,8 +30,8 @@ static bool is_removed(const struct call *call, const char *host, size_t length)
     return stat(name, &status) == 0 && status.st_nlink == 0;
 }
 
-/* As getcwd(2): the length with the NUL, or -errno. A directory that no bind shows is led by "(unreachable)", as the kernel does
- * with one outside of the root. */
+/* As getcwd(2): the length with the NUL, or -errno. A directory that no bind shows is led by "(unreachable)", as the
+ * kernel does with one outside of the root. */
 static long guest_cwd(const struct call *call, char guest[DD_PATH_BUFFER]) {
     static const char unreachable[] = "(unreachable)";
     char host[PATH_MAX];

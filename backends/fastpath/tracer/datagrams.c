@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * Addresses in the headers of messages. Only Unix datagram sockets take a name there, and few programs have one (logging, sd_notify),
- * while desktop and Steam send thousands of other messages a second, which must not stop (design 3.3).
+ * Addresses in the headers of messages. Only Unix datagram sockets take a name there, and few programs have one
+ * (logging, sd_notify), while desktop and Steam send thousands of other messages a second, which must not stop (design
+ * 3.3).
  *
  * Rules of this file
- *  - So a process is watched from its first such socket on: in place of that call the tracer has it put one more seccomp filter
- *    on all of its threads, and then make the call again. Children inherit filter and mark.
+ *  - So a process is watched from its first such socket on: in place of that call the tracer has it put one more
+ *    seccomp filter on all of its threads, and then make the call again. Children inherit filter and mark.
  *  - The mark lies in the loader's memory, which fork copies and exec drops.
  *  - sendmmsg sends one translated message at a time: it may always send fewer than asked.
  */
@@ -78,14 +79,16 @@ void datagrams_socket_enter(struct call *call) {
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* The header's address in host terms: 1, and `header` (of the given size) and address are in scratch memory; 0; -errno. */
+/* The header's address in host terms: 1, and `header` (of the given size) and address are in scratch memory; 0; -errno.
+ * */
 static int translate_header(struct call *call, struct mmsghdr *header, size_t size, uint64_t *scratch) {
     struct sockaddr_un address;
     const struct msghdr *message = &header->msg_hdr;
 
     if (memory_read(call_tid(call), call_argument(call, 1), header, size) != 0)
         return 0;
-    int outcome = sockets_translate(call, (uint64_t)(uintptr_t)message->msg_name, message->msg_namelen, false, &address);
+    uint64_t name_at = (uint64_t)(uintptr_t)message->msg_name;
+    int outcome = sockets_translate(call, name_at, message->msg_namelen, false, &address);
     if (outcome <= 0)
         return outcome;
     *scratch = call_scratch(call, size + sizeof(address));

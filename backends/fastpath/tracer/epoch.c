@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * The session's epoch page: raised after each call that renames or removes a directory, or makes, removes or renames a link, and
- * before its caller goes on. Without the fast path there is no page and nobody to tell.
+ * The session's epoch page: raised after each call that renames or removes a directory, or makes, removes or renames a
+ * link, and before its caller goes on. Without the fast path there is no page and nobody to tell.
  */
 #define _GNU_SOURCE
 #include "epoch.h"

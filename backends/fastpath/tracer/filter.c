@@ -3,11 +3,13 @@
  * The seccomp filter of all tracees, built from the tables of calls.
  *
  * Rules of this file
- *  - The number decides first. Numbers that are never traced reach a constant ALLOW having loaded nothing but number and
- *    architecture, so that the kernel (5.11 on) remembers it and does not run the filter for them.
+ *  - The number decides first. Numbers that are never traced reach a constant ALLOW having loaded nothing but number
+ *    and architecture, so that the kernel (5.11 on) remembers it and does not run the filter for them.
  *  - The numbers lie in runs of one action each; a binary search finds the run.
- *  - Traced numbers share one tail: it allows what comes from the loader's text, and from the page where the fast path is on.
- *  - BPF jumps forward only and conditional jumps reach 255 instructions: far targets are JA, set when the target is placed.
+ *  - Traced numbers share one tail: it allows what comes from the loader's text, and from the page where the fast path
+ *    is on.
+ *  - BPF jumps forward only and conditional jumps reach 255 instructions: far targets are JA, set when the target is
+ *    placed.
  */
 #define _GNU_SOURCE
 #include "filter.h"
@@ -72,10 +74,12 @@ static const struct condition conditions[] = {
     {__NR_accept, 1, {{NOT_NULL, 1, 0}}, ACTION_TRACE, false},
     {__NR_accept4, 1, {{NOT_NULL, 1, 0}}, ACTION_TRACE, false},
     {__NR_getsockopt, 2, {{EQUAL, 1, SOL_SOCKET}, {EQUAL, 2, SO_PEERCRED}}, ACTION_TRACE, true},
-    /* A process that is not dumpable hides its memory from a tracer without privileges: the wish is granted in word only. */
+    /* A process that is not dumpable hides its memory from a tracer without privileges: the wish is granted in word
+     * only. */
     {__NR_prctl, 2, {{EQUAL, 0, PR_SET_DUMPABLE}, {EQUAL, 1, 0}}, 0, false},
     /* A listener answers before the tracer does, and "continue" would let a guest path through. As before Linux 5.0. */
-    {__NR_seccomp, 2, {{EQUAL, 0, SECCOMP_SET_MODE_FILTER}, {ANY_BIT, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER}}, EINVAL, false},
+    {__NR_seccomp, 2, {{EQUAL, 0, SECCOMP_SET_MODE_FILTER}, {ANY_BIT, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER}}, EINVAL,
+     false},
     /* As in a chroot: no new user namespace (ids would mean something else), no mounts of one's own. */
     {__NR_clone, 1, {{ANY_BIT, 0, CLONE_NEWUSER | CLONE_NEWNS}}, EPERM, false},
     {__NR_unshare, 1, {{ANY_BIT, 0, CLONE_NEWUSER | CLONE_NEWNS}}, EPERM, false},
@@ -290,7 +294,8 @@ static void emit_tails(struct builder *builder) {
     emit_return(builder, SECCOMP_RET_TRACE);
 }
 
-/* int 0x80 from a 64-bit process: Wine's WoW64 sets up its segments so. What takes a path is not translated, so refused. */
+/* int 0x80 from a 64-bit process: Wine's WoW64 sets up its segments so. What takes a path is not translated, so
+ * refused. */
 static void emit_compat(struct builder *builder) {
     enum { I386_MODIFY_LDT = 123, I386_SET_THREAD_AREA = 243 }; /* asm/unistd_32.h */
 

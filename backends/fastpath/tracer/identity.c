@@ -3,11 +3,14 @@
  * Emulated user and group ids: what a guest is told about itself and about who owns what.
  *
  * Rules of this file
- *  - The kernel's ids never change: set*id is answered here, by the rules of credentials(7) with uid 0 as the privilege.
- *  - Of files only the caller's own are mapped: what belongs to the real ids is shown as the wanted ids', the rest as it is.
- *  - Whoever is 0 inside may give files away: that is pretended (-0), as nothing else could be done. Others get the real ids set for
- *    their own, and EPERM for anything else.
- *  - Each thread has its ids, as in the kernel; fork events hand them on (loop.c holds a child until its parent's event).
+ *  - The kernel's ids never change: set*id is answered here, by the rules of credentials(7) with uid 0 as the
+ *    privilege.
+ *  - Of files only the caller's own are mapped: what belongs to the real ids is shown as the wanted ids', the rest as
+ *    it is.
+ *  - Whoever is 0 inside may give files away: that is pretended (-0), as nothing else could be done. Others get the
+ *    real ids set for their own, and EPERM for anything else.
+ *  - Each thread has its ids, as in the kernel; fork events hand them on (loop.c holds a child until its parent's
+ *    event).
  */
 #define _GNU_SOURCE
 #include "identity.h"

@@ -23,8 +23,10 @@ bool identity_is_root(struct tracee *tracee);
 void identity_map_owner(struct tracee *tracee, uint32_t *uid, uint32_t *gid); /* of a file, as the guest shall see it */
 
 void identity_call(struct call *call);            /* getuid and its kin, set*id, fstat, fchown, SO_PEERCRED */
-bool identity_change_owner(struct call *call, const struct path_call *row, const struct dd_result *result); /* answered? */
-void identity_change_descriptor(struct call *call, const struct path_call *row); /* fchownat of a descriptor alone */
+
+/* chown and its kin; true: the call is answered. And fchownat of a descriptor alone. */
+bool identity_change_owner(struct call *call, const struct path_call *row, const struct dd_result *result);
+void identity_change_descriptor(struct call *call, const struct path_call *row);
 
 void identity_inherit(struct tracee *child, struct tracee *parent);
 void identity_exec(struct tracee *tracee);

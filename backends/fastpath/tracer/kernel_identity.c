@@ -3,7 +3,8 @@
  * The kernel that the guest believes to run on: uname(2), and what /proc says of it, agree.
  *
  * Rules of this file
- *  - A bare release changes the release alone. The seventh field, hwcap, is read and left alone: it would ask for emulation.
+ *  - A bare release changes the release alone. The seventh field, hwcap, is read and left alone: it would ask for
+ *    emulation.
  */
 #define _GNU_SOURCE
 #include "kernel_identity.h"

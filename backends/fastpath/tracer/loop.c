@@ -4,10 +4,10 @@
  *
  * Rules of this file
  *  - Tracees are seized (PTRACE_SEIZE): a group stop is told apart from a signal and honoured (PTRACE_LISTEN).
- *  - No PTRACE_O_TRACEEXIT: the end of a thread is told without it. Fork events are asked for since they attach the child; they are
- *    read only where ids are emulated.
- *  - The syscall-exit stop comes before a signal is set up or a call is restarted: with the caller's own arguments back in place
- *    both see the call as it was made.
+ *  - No PTRACE_O_TRACEEXIT: the end of a thread is told without it. Fork events are asked for since they attach the
+ *    child; they are read only where ids are emulated.
+ *  - The syscall-exit stop comes before a signal is set up or a call is restarted: with the caller's own arguments back
+ *    in place both see the call as it was made.
  *  - A tracee may be killed at any time: whatever ptrace says to that, its end is reported here.
  */
 #define _GNU_SOURCE
@@ -63,8 +63,9 @@ static void call_stop(struct tracer *tracer, pid_t tid) {
 
 /* The caller gets its own arguments back, and the kernel what it needs to restart the call as it was made. */
 static void put_back(struct tracer *tracer, struct tracee *tracee) {
-    struct call call = {.tracer = tracer, .tracee = tracee, .number = tracee->before.number, .registers = tracee->before};
+    struct call call = {.tracer = tracer, .tracee = tracee, .registers = tracee->before};
 
+    call.number = call.registers.number;
     if (tracee->at_exit != NULL && registers_get_result(tracee->tid, &call.registers) == 0) {
         tracee->given.result = call.registers.result;
         tracee->at_exit(&call);

@@ -7,8 +7,8 @@
 
 struct tracer;
 
-/* Until the last tracee has ended, or with --kill-on-exit until the main program has. Returns the main program's status: its own,
- * or 128+n by signal n. */
+/* Until the last tracee has ended, or with --kill-on-exit until the main program has. Returns the main program's
+ * status: its own, or 128+n by signal n. */
 int loop_run(struct tracer *tracer);
 
 #endif

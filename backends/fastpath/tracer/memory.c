@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * The memory of a tracee, by process_vm_readv(2) and process_vm_writev(2): one system call, any size, and what the tracee may
- * not write stays unwritten.
+ * The memory of a tracee, by process_vm_readv(2) and process_vm_writev(2): one system call, any size, and what the
+ * tracee may not write stays unwritten.
  */
 #define _GNU_SOURCE
 #include "memory.h"
@@ -17,8 +17,8 @@ enum {
     FIRST_BITE = 256,  /* most paths are shorter: one small copy */
 };
 
-/* In the remote vector an element that is not mapped whole is not read at all (process_vm_readv(2), NOTES), so a read is cut
- * where a page ends. */
+/* In the remote vector an element that is not mapped whole is not read at all (process_vm_readv(2), NOTES), so a read
+ * is cut where a page ends. */
 static ssize_t read_in_two(pid_t tid, uint64_t address, void *buffer, size_t size) {
     size_t to_page_end = PAGE - (size_t)(address % PAGE);
     size_t first = size < to_page_end ? size : to_page_end;
@@ -36,8 +36,8 @@ int memory_read(pid_t tid, uint64_t address, void *buffer, size_t size) {
     return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
 }
 
-/* A buffer may lie where the stack has not grown to yet. The kernel's own copy_to_user lets it grow, and so does ptrace (6.5 and
- * later: __access_remote_vm, mm/memory.c), but not process_vm_writev. */
+/* A buffer may lie where the stack has not grown to yet. The kernel's own copy_to_user lets it grow, and so does ptrace
+ * (6.5 and later: __access_remote_vm, mm/memory.c), but not process_vm_writev. */
 static bool grow_stack(pid_t tid, uint64_t address) {
     errno = 0;
     ptrace(PTRACE_PEEKDATA, tid, (void *)(uintptr_t)address, NULL);

@@ -3,11 +3,12 @@
  * Binds as mounts: the checks of the kernel's fs/namei.c that it cannot make, since it knows of no mount there.
  *
  * Rules of this file
- *  - The order of the checks is the kernel's (do_renameat2 and vfs_rename, do_linkat, do_unlinkat, do_rmdir, may_delete).
- *  - A name that ends in "." or ".." is left to the kernel, which refuses it; only that the two sides lie in two mounts it does
- *    not see.
- *  - One thing differs: the kernel's mounts move with a folder above them, binds cannot. Such a folder is refused as if it were
- *    the mount point (EBUSY).
+ *  - The order of the checks is the kernel's (do_renameat2 and vfs_rename, do_linkat, do_unlinkat, do_rmdir,
+ *    may_delete).
+ *  - A name that ends in "." or ".." is left to the kernel, which refuses it; only that the two sides lie in two mounts
+ *    it does not see.
+ *  - One thing differs: the kernel's mounts move with a folder above them, binds cannot. Such a folder is refused as if
+ *    it were the mount point (EBUSY).
  */
 #define _GNU_SOURCE
 #include "mount_points.h"
@@ -79,7 +80,8 @@ static bool is_mount_point(const struct dd_result *result) {
 
 /* ---- two mounts -------------------------------------------------------------------------------------------------- */
 
-/* What a name lies in must be a directory, or the lookup fails before mounts are compared: x of "x/y", "x/.", "x/..". */
+/* What a name lies in must be a directory, or the lookup fails before mounts are compared: x of "x/y", "x/.", "x/..".
+ * */
 static int check_folder(const struct dd_result *result) {
     char host[DD_PATH_BUFFER];
     size_t length = result->name_length;
@@ -158,7 +160,8 @@ static int refuse_rename(uint64_t flags, const struct dd_result results[2], int 
     return !S_ISDIR(from) && S_ISDIR(to) ? -EISDIR : last;
 }
 
-static int refuse_rename_within(const struct call *call, const struct path_call *row, const struct dd_result results[2]) {
+static int refuse_rename_within(const struct call *call, const struct path_call *row,
+                                const struct dd_result results[2]) {
     uint64_t flags = path_flags(call, &row->paths[0]);
 
     if (ends_in_dots(&results[0]) || ends_in_dots(&results[1]))
@@ -166,7 +169,7 @@ static int refuse_rename_within(const struct call *call, const struct path_call 
     if (is_mount_point(&results[0]) || is_mount_point(&results[1]) || has_mounts_below(call, &results[0]))
         return refuse_rename(flags, results, -EBUSY);
     if (has_mounts_below(call, &results[1]))
-        return refuse_rename(flags, results, -ENOTEMPTY);
+        return refuse_rename(flags, results, (flags & RENAME_EXCHANGE) != 0 ? -EBUSY : -ENOTEMPTY);
     return 0;
 }
 

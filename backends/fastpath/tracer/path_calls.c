@@ -3,9 +3,9 @@
  * The path calls: which argument of which system call names a file, and how the kernel would read it.
  *
  * Rules of this file
- *  - One row per system call; the handler (translate.c) knows no call by name. A call that needs code of its own (execve,
- *    getcwd, sockets) is a row of call_owner.c, so that none is forgotten: a test walks every number of the architecture and
- *    finds exactly one owner, "untraced" included.
+ *  - One row per system call; the handler (translate.c) knows no call by name. A call that needs code of its own
+ *    (execve, getcwd, sockets) is a row of call_owner.c, so that none is forgotten: a test walks every number of the
+ *    architecture and finds exactly one owner, "untraced" included.
  *  - A row states facts of the kernel's documented behaviour (man section 2), never of another tracer's.
  *  - An absent or empty path is the kernel's business: it knows AT_EMPTY_PATH, EFAULT and ENOENT.
  */
@@ -22,12 +22,13 @@
 #define FAN_MARK_DONT_FOLLOW 0x00000004 /* linux/fanotify.h */
 #endif
 #define NF AT_SYMLINK_NOFOLLOW
-#define USUAL_OPEN (O_ACCMODE | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_LARGEFILE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND)
+#define USUAL_OPEN                                                                                                     \
+    (O_ACCMODE | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_LARGEFILE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND)
 #define USUAL_STATX (AT_NO_AUTOMOUNT | AT_STATX_FORCE_SYNC)
 #define USUAL_ACCESS 07 /* R_OK, W_OK, X_OK: unistd.h */
 
 const struct path_call path_calls[] = {
-    /* number                 traits                    {{dirfd,  path,   lookup,      flags,  bit, usual}, second path} */
+    /* number                 traits                    {{dirfd,  path,   lookup,      flags,  bit, usual}, second} */
     {__NR_openat,             0,                        {{ARG(0), ARG(1), OPEN_FLAGS,  ARG(2), 0, USUAL_OPEN}}},
     {__NR_mkdirat,            MAKES,                    {{ARG(0), ARG(1), PARENT,      0,      0}}},
     {__NR_mknodat,            MAKES,                    {{ARG(0), ARG(1), PARENT,      0,      0}}},
@@ -77,7 +78,7 @@ const struct path_call path_calls[] = {
 #endif
 #ifdef __NR_open /* the calls without a directory's descriptor, which newer architectures lack */
     {__NR_open,               0,                        {{0,      ARG(0), OPEN_FLAGS,  ARG(1), 0, USUAL_OPEN}}},
-    {__NR_creat,              0,                        {{0,      ARG(0), FOLLOW,      0,      0}}},
+    {__NR_creat,              0,                        {{0,      ARG(0), CREATES,     0,      0}}},
     {__NR_stat,               QUERY | TELLS_TYPE,       {{0,      ARG(0), FOLLOW,      0,      0}}},
     {__NR_lstat,              QUERY,                    {{0,      ARG(0), NOFOLLOW,    0,      0}}},
     {__NR_access,             QUERY,                    {{0,      ARG(0), FOLLOW,      ARG(1), 0, USUAL_ACCESS}}},

@@ -14,6 +14,7 @@ enum lookup {
     NOFOLLOW,
     PARENT,        /* only the directory is looked up: the call makes, removes or renames the entry */
     OPEN_FLAGS,    /* as open(2)'s flags say */
+    CREATES,       /* creat(2) */
     NOFOLLOW_IF,   /* `bit` in the flags argument */
     FOLLOW_IF,
 };
@@ -31,7 +32,7 @@ struct path_argument {
 };
 
 enum trait {
-    QUERY = 1 << 0,         /* the result holds nothing but what the file system says: the tracer may answer it (query.c) */
+    QUERY = 1 << 0,         /* the result is nothing but what the file system says: the tracer may answer (query.c) */
     MAKES = 1 << 1,         /* its (last) path is the new entry: a mount point exists already */
     REMOVES = 1 << 2,       /* unlink, rmdir; its flags may hold AT_REMOVEDIR */
     OF_DIRECTORY = 1 << 3,  /* rmdir */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * readlink and readlinkat: a link's text stands in guest terms already, but for those of procfs, which the kernel writes in host
- * terms. They are answered by the tracer always, the others as any query is.
+ * readlink and readlinkat: a link's text stands in guest terms already, but for those of procfs, which the kernel
+ * writes in host terms. They are answered by the tracer always, the others as any query is.
  */
 #define _GNU_SOURCE
 #include "readlink.h"
@@ -60,8 +60,10 @@ void readlink_enter(struct call *call) {
     if (!result.changed)
         return;
     error = host_path_for_caller(call, result.host, buffer, &host);
-    if (error == 0)
-        error = call_replace(call, &(struct replacement){.argument = first, .bytes = host, .size = strlen(host) + 1}, 1);
+    if (error == 0) {
+        const struct replacement text = {.argument = first, .bytes = host, .size = strlen(host) + 1};
+        error = call_replace(call, &text, 1);
+    }
     if (error != 0)
         call_answer(call, error);
 }

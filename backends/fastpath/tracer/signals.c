@@ -3,9 +3,11 @@
  * Signals that the tracer itself gets: it hands them on to the main program, and stops with it on a terminal.
  *
  * Rules of this file
- *  - What the terminal sends (SI_KERNEL) went to the whole foreground group: a main program in the tracer's group has it already.
- *  - ^Z must stop the tracer too, or the shell that started it would wait on; but only once the main program has really stopped, for
- *    it may catch the signal. A stop that somebody else sent to the main program is none of the tracer's: nobody would wake it.
+ *  - What the terminal sends (SI_KERNEL) went to the whole foreground group: a main program in the tracer's group has
+ *    it already.
+ *  - ^Z must stop the tracer too, or the shell that started it would wait on; but only once the main program has really
+ *    stopped, for it may catch the signal. A stop that somebody else sent to the main program is none of the tracer's:
+ *    nobody would wake it.
  *  - Handlers touch sig_atomic_t and make calls that are safe there. No SA_RESTART: waitpid() shall return.
  */
 #define _GNU_SOURCE
@@ -78,7 +80,8 @@ void signals_start(pid_t pid) {
     for (int n = 0; n < STOPPING; n++)
         set(stopping[n], note_stop);
     set(SIGALRM, wake);
-    /* Were it ignored, there would be no status to wait for; and a stop of a tracee need not be told by a signal as well. */
+    /* Were it ignored, there would be no status to wait for; and a stop of a tracee need not be told by a signal as
+     * well. */
     const struct sigaction of_children = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
     sigaction(SIGCHLD, &of_children, NULL);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * Scratch memory in the loader's slots: one map for all processes, since memory is held only between a seccomp stop and its exit
- * stop.
+ * Scratch memory in the loader's slots: one map for all processes, since memory is held only between a seccomp stop and
+ * its exit stop.
  *
  * Rules of this file
  *  - It is handed out in small units: a call may be blocked (an open of a FIFO), and thousands must be able to.
- *  - All guest processes have the slots at the same address, so that a unit's number is an address. Two threads must not hold one
- *    unit in one address space. The common case does not ask who shares what with whom: what is in use is in use everywhere.
+ *  - All guest processes have the slots at the same address, so that a unit's number is an address. Two threads must
+ *    not hold one unit in one address space. The common case does not ask who shares what with whom: what is in use is
+ *    in use everywhere.
  *  - Only when nothing is free does it ask: what is held in other address spaces only is free in this one (kcmp(2)).
  */
 #define _GNU_SOURCE

@@ -4,11 +4,12 @@
  *
  * Rules of this file
  *  - Only a named AF_UNIX address is a path; abstract and unnamed ones and other families pass unread.
- *  - sun_path holds 107 bytes. A longer host path goes through a descriptor of the tracer's: of the directory where the socket is
- *    to be made, held for the whole session since the kernel keeps that name; of the socket itself where one connects, held until
- *    the call ends. If the last component alone is too long beside that, the socket is made under a short name and renamed.
- *  - The kernel answers with the text that bind was given. socket_names.c knows it; a name from outside of the session is shown
- *    as the guest path that leads there.
+ *  - sun_path holds 107 bytes. A longer host path goes through a descriptor of the tracer's: of the directory where the
+ *    socket is to be made, held for the whole session since the kernel keeps that name; of the socket itself where one
+ *    connects, held until the call ends. If the last component alone is too long beside that, the socket is made under
+ *    a short name and renamed.
+ *  - The kernel answers with the text that bind was given. socket_names.c knows it; a name from outside of the session
+ *    is shown as the guest path that leads there.
  *  - sendmsg and its kin are datagrams.c's.
  */
 #define _GNU_SOURCE
@@ -80,7 +81,8 @@ static int keep_directory(const char *host) {
     return descriptor;
 }
 
-/* A name for a socket that is to be made at `host`: through its directory, and if need be under another last component. */
+/* A name for a socket that is to be made at `host`: through its directory, and if need be under another last component.
+ * */
 static int short_name_to_make(char *host, char name[NAME_SIZE]) {
     static unsigned made;
     char *slash = strrchr(host, '/');
@@ -189,7 +191,8 @@ void sockets_address_enter(struct call *call) {
     bool makes = call->number == __NR_bind;
     struct sockaddr_un address;
 
-    int outcome = sockets_translate(call, call_argument(call, first), (uint32_t)call_argument(call, first + 1), makes, &address);
+    size_t length = (uint32_t)call_argument(call, first + 1);
+    int outcome = sockets_translate(call, call_argument(call, first), length, makes, &address);
     if (outcome == 0)
         return;
     if (outcome > 0) {
@@ -240,8 +243,9 @@ void sockets_translate_back(struct call *call, uint64_t at, uint64_t length_at, 
 static void translate_name(struct call *call) {
     int first = call->number == __NR_recvfrom ? 4 : 1;
 
-    if (call->registers.result >= 0)
-        sockets_translate_back(call, call_argument(call, first), call_argument(call, first + 1), call->tracee->name_room);
+    if (call->registers.result < 0)
+        return;
+    sockets_translate_back(call, call_argument(call, first), call_argument(call, first + 1), call->tracee->name_room);
 }
 
 void sockets_name_enter(struct call *call) {

@@ -28,7 +28,7 @@ static struct tracee **bucket_of(pid_t tid) {
     return &buckets[(unsigned)tid % BUCKETS];
 }
 
-struct tracee *tracee_find(pid_t tid) {
+static struct tracee *find(pid_t tid) {
     struct tracee *tracee = *bucket_of(tid);
 
     while (tracee != NULL && tracee->tid != tid)
@@ -37,7 +37,7 @@ struct tracee *tracee_find(pid_t tid) {
 }
 
 struct tracee *tracee_get(pid_t tid) {
-    struct tracee *tracee = tracee_find(tid);
+    struct tracee *tracee = find(tid);
 
     if (tracee != NULL)
         return tracee;

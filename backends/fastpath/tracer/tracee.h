@@ -3,8 +3,8 @@
  * What the tracer keeps of each thread: only what cannot be read from the thread itself.
  *
  * Rules of this file
- *  - A record is made at the first stop of a thread; nothing but emulated ids (identity.c) is read from fork events, so it does
- *    not matter which of parent and child stops first.
+ *  - A record is made at the first stop of a thread; nothing but emulated ids (identity.c) is read from fork events, so
+ *    it does not matter which of parent and child stops first.
  *  - What fork must copy lives in the tracee's own memory (struct dd_info, abi.h).
  */
 #ifndef DD_TRACER_TRACEE_H
@@ -43,7 +43,6 @@ struct tracee {
 };
 
 struct tracee *tracee_get(pid_t tid);                         /* the record, made if there is none */
-struct tracee *tracee_find(pid_t tid);                        /* or NULL */
 void tracee_drop(pid_t tid);                                  /* the thread is gone */
 struct tracee *tracee_take_over(pid_t tid, pid_t former_tid); /* a thread's exec: it goes on under its process's id */
 pid_t tracee_tgid(struct tracee *tracee);                     /* read once from /proc */
@@ -51,7 +50,8 @@ void tracee_each(void (*visit)(struct tracee *tracee, void *context), void *cont
 bool tracee_keep(struct tracee *tracee, int descriptor);      /* until the call ends; false: there is no room */
 void tracee_end_call(struct tracee *tracee);                   /* scratch memory and descriptors are free */
 
-/* Guest path of the program that a guest process (`pid` may be a thread) runs: length, or -errno if it is no guest process. */
+/* Guest path of the program that a guest process (`pid` may be a thread) runs: length, or -errno if it is no guest
+ * process. */
 int tracee_guest_exe(pid_t pid, char *buffer, size_t size);
 
 #endif

@@ -20,7 +20,7 @@ struct tracer {
     struct options options;
     char loader[PATH_MAX];     /* host path of the loader, canonical */
     char root[PATH_MAX];       /* host path of the guest's root, canonical */
-    char folder[PATH_MAX];     /* this run's own below PROOT_TMP_DIR, for glue and generated files; "": none was needed */
+    char folder[PATH_MAX];     /* this run's own, for glue and generated files (binds.c); "": none was needed */
     char epoch_path[PATH_MAX]; /* host path of the file behind the epoch page; "": the fast path is off */
     char key[DD_KEY_SIZE];     /* of the fast path; "": it is off */
     pid_t main_pid;            /* the main program */

@@ -4,8 +4,8 @@
  *
  * Rules of this file
  *  - It knows calls by their row only (path_calls.c).
- *  - A path whose own walk by the kernel gives the right file (relative, no link, no bind, no "..") is left alone: no register
- *    is touched and there is no exit stop.
+ *  - A path whose own walk by the kernel gives the right file (relative, no link, no bind, no "..") is left alone: no
+ *    register is touched and there is no exit stop.
  *  - The kernel looks at flags before it looks for files: where they are unusual, it judges them first.
  */
 #define _GNU_SOURCE
@@ -50,6 +50,8 @@ static enum dd_mode lookup_mode(const struct call *call, const struct path_argum
         return DD_PARENT;
     case OPEN_FLAGS:
         return open_mode(flags, path);
+    case CREATES:
+        return open_mode(O_CREAT, path);
     case NOFOLLOW_IF:
         return set ? DD_NOFOLLOW : DD_FOLLOW;
     case FOLLOW_IF:
@@ -162,7 +164,8 @@ static void descriptor_call(struct call *call, const struct path_call *row) {
 }
 
 /* All paths are known: have the call run, or say what it answers. */
-static void run(struct call *call, const struct path_call *row, const struct dd_result results[2], const bool resolved[2]) {
+static void run(struct call *call, const struct path_call *row, const struct dd_result results[2],
+                const bool resolved[2]) {
     int error = 0;
 
     if (resolved[0] && (resolved[1] || row->paths[1].path == 0))

@@ -15,7 +15,8 @@ struct path_call;
 /* The flags that belong to a path; 0: there are none. */
 uint64_t path_flags(const struct call *call, const struct path_argument *argument);
 
-/* "..", "./../": no such entry can be made, removed or renamed wherever it leads, which need not have a name any more. */
+/* "..", "./../": no such entry can be made, removed or renamed wherever it leads, which need not have a name any more.
+ * */
 bool path_leads_nowhere(const char *path);
 
 void translate(struct call *call, const struct path_call *row);

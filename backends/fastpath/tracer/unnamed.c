@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * Paths from a directory that the kernel cannot name. Downwards the resolver goes through procfs, without a name. Upwards there
- * are names again some time, and with them binds and the guest's root: so ".." is walked here, with descriptors.
+ * Paths from a directory that the kernel cannot name. Downwards the resolver goes through procfs, without a name.
+ * Upwards there are names again some time, and with them binds and the guest's root: so ".." is walked here, with
+ * descriptors.
  *
  * Rules of this file
- *  - A directory without a name is no mount point and no root, since those have names: the kernel's ".." is the guest's too.
+ *  - A directory without a name is no mount point and no root, since those have names: the kernel's ".." is the guest's
+ *    too.
  *  - A link there that itself leads upwards is -ENAMETOOLONG: where it leads, nobody could tell.
  */
 #define _GNU_SOURCE
@@ -71,7 +73,8 @@ static int open_downwards(const struct call *call, const char *directory, const 
     return descriptor;
 }
 
-/* Go up as long as *path says so, but no further than to a directory that has a name: then its length, else 0; or -errno. */
+/* Go up as long as *path says so, but no further than to a directory that has a name: then its length, else 0; or
+ * -errno. */
 static int climb(int *descriptor, const char **path, char name[PATH_MAX]) {
     char link[64];
 

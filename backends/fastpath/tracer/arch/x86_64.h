@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * x86-64: where a system call's number, arguments and result stand in the registers, and how ptrace reads and writes them.
+ * x86-64: where a system call's number, arguments and result stand in the registers, and how ptrace reads and writes
+ * them.
  *
  * Rules of this file
  *  - Only what differs between processors stands here; arch.h lists what each such file must define.
- *  - At a seccomp stop the kernel has not yet run the call: orig_rax is the number, rax is -ENOSYS. A number of -1 makes the
- *    kernel skip the call and leave rax as it is, which is how a call is answered.
- *  - PTRACE_GET_SYSCALL_INFO (Linux 5.3) and one PTRACE_POKEUSER for each register that differs cost half of what reading and
- *    writing all registers does.
+ *  - At a seccomp stop the kernel has not yet run the call: orig_rax is the number, rax is -ENOSYS. A number of -1
+ *    makes the kernel skip the call and leave rax as it is, which is how a call is answered.
+ *  - PTRACE_GET_SYSCALL_INFO (Linux 5.3) and one PTRACE_POKEUSER for each register that differs cost half of what
+ *    reading and writing all registers does.
  */
 #ifndef DD_TRACER_ARCH_X86_64_H
 #define DD_TRACER_ARCH_X86_64_H

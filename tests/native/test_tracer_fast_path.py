@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the in-process library relies on: calls from the page pass, and the epoch page counts."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from traced import SmallGuest, answers, built
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = "0123456789abcdef01234567"
+
+
+@pytest.fixture
+def guest(tmp_path: Path) -> SmallGuest:
+    return SmallGuest(tmp_path)
+
+
+def test_calls_from_the_page_pass_and_changed_names_are_counted(guest: SmallGuest) -> None:
+    (guest.work / "x").mkdir()
+    program = guest.add(built("fast_path"))
+    done = guest.traced(program, "/spot/x", str(guest.work / "x"), environ={"PROOT_FASTPATH": KEY})
+    assert answers(done) == (
+        0,
+        [
+            "guest path from here: ok", "host path from here: ENOENT",
+            "guest path from the page: ENOENT", "host path from the page: ok",
+            "openat2 from here: ENOSYS", "openat2 from the page: ok",
+            "mkdir: 0, not counted", "rename of a folder: 0, counted", "rename that fails: 2, not counted",
+            "symlink: 0, counted", "unlink of a link: 0, counted", "rmdir: 0, counted",
+            "unlink of a file: 0, not counted", "symlink by a child: 0, counted",
+        ],
+        "",
+    )  # fmt: skip
+
+
+def test_without_a_key_there_is_no_page(guest: SmallGuest) -> None:
+    (guest.work / "x").mkdir()
+    program = guest.add(built("fast_path"))
+    status, lines, _ = answers(guest.traced(program, "/spot/x", str(guest.work / "x")))
+    assert (status, lines) == (128 + signal.SIGSEGV, ["guest path from here: ok", "host path from here: ENOENT"])
