@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from droiddeck_session.backends.interface import Backend, ProbeRequest
 
 GROUP: Final = "droiddeck_session.backends"
-# The design's first choice, our own tracer (fastpath), joins when `verify` finds no difference to the kernel.
-AUTO: Final = ("proot", "bwrap")
+AUTO: Final = ("fastpath", "proot", "bwrap")
 _DOCTOR: Final = "run `droiddeck-session doctor` to see what each backend needs"
 
 # What a probe's answer depends on besides the program: limits on tracing and on user namespaces.

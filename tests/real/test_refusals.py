@@ -138,7 +138,7 @@ def test_a_backend_that_does_not_confine_is_refused(cli: CommandLine, tmp_path: 
 
 def test_auto_takes_no_backend_that_leaks(cli: CommandLine) -> None:
     ended = cli("plan", "run", "--json", "--", "true")
-    assert b'"backend": "bwrap"' in ended.stdout
+    assert b'"backend": "fastpath"' in ended.stdout
 
 
 def test_a_program_with_an_equals_sign(cli: CommandLine) -> None:

@@ -113,6 +113,19 @@ static bool is_mount_root(const struct call *call, const struct dd_result *resul
            call->tracer->view.binds[result->mount].host_length == result->name_length;
 }
 
+bool query_asks_for_access(const struct call *call) {
+    switch (call->number) {
+#ifdef __NR_access
+    case __NR_access:
+#endif
+    case __NR_faccessat:
+    case __NR_faccessat2:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool query_shows_mount(const struct call *call, const struct dd_result *result) {
     return call->number == __NR_statx && is_mount_root(call, result);
 }

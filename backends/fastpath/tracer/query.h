@@ -15,6 +15,8 @@ void query_answer(struct call *call, const struct dd_result *result);
 /* The same for a call that follows links, on a path whose last component was not looked at: true, or it is a link. */
 bool query_answer_unless_link(struct call *call, const struct dd_result *result);
 
+bool query_asks_for_access(const struct call *call);
+
 /* Whether statx would have to tell that this is the root of a mount, which the kernel does not see. */
 bool query_shows_mount(const struct call *call, const struct dd_result *result);
 

@@ -152,6 +152,9 @@ static int replace_paths(struct call *call, const struct path_call *row, const s
 static bool is_for_tracer(const struct call *call, const struct dd_result *result) {
     if (!result->changed && !identity_emulated() && !query_shows_mount(call, result))
         return false;
+    /* procfs lets a process pass where its mode bits do not, in what is the process's own (proc_pid_fd(5)). */
+    if (result->caller_dependent && query_asks_for_access(call))
+        return false;
     return credentials_same(call->tracee);
 }
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from droiddeck_session.diagnostics.verify.run import Answer, Run
 
-# What a tracer may say to a call that it does not translate; nothing must have been changed by it.
-REFUSAL: Final = "ENOSYS"
 NOT_ASKED: Final = "(not answered)"
 
 
@@ -65,8 +63,8 @@ def compare(truth: Run, other: Run) -> Comparison:
     differences = []
     for case, expected in truth.answers.items():
         got = other.answers.get(case)
-        if got is not None and expected.may_refuse and got.text == REFUSAL and not got.changes:
-            refused += expected.text != REFUSAL
+        if got is not None and expected.refusal and got.text == expected.refusal and not got.changes:
+            refused += expected.text != expected.refusal
         elif _told(got) != _told(expected):
             differences.append(
                 Difference(case=case, path_class=expected.path_class, expected=_told(expected), got=_told(got))

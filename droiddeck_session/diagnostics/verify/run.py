@@ -36,13 +36,13 @@ class Answer:
 
     Attributes:
         path_class: what is special about the path.
-        may_refuse: ENOSYS is an answer that a tracer may give instead.
+        refusal: what a tracer may answer instead, having changed nothing; empty if nothing.
         text: what the call said.
         changes: what it did to the tree.
     """
 
     path_class: str
-    may_refuse: bool
+    refusal: str
     text: str
     changes: tuple[str, ...]
 
@@ -105,20 +105,20 @@ class _Conversation:
         self._nameless = {os.stat("/proc").st_dev: "<of proc>", _device_of_pipes(): "<a pipe>"}
 
     def reply(self, line: bytes) -> bytes:
-        case, path_class, may_change, may_refuse, text = self._read(line)
+        case, path_class, may_change, refusal, text = self._read(line)
         changes: tuple[str, ...] = ()
         text = self._settled(text)
         if may_change:
             changes = tuple(self._tree.changes(closely=_UNSEEN in case))
             if changes:
                 self._tree.restore()
-        self._run.answers[case] = Answer(path_class=path_class, may_refuse=may_refuse, text=text, changes=changes)
+        self._run.answers[case] = Answer(path_class=path_class, refusal=refusal, text=text, changes=changes)
         return (b"!" if changes else b"=") if may_change else b""
 
-    def _read(self, line: bytes) -> tuple[str, str, bool, bool, str]:
+    def _read(self, line: bytes) -> tuple[str, str, bool, str, str]:
         fields: list[Any] = json.loads(line)
-        case, path_class, may_change, may_refuse, text = fields
-        return case, path_class, may_change, may_refuse, text
+        case, path_class, may_change, refusal, text = fields
+        return case, path_class, may_change, refusal, text
 
     def _settled(self, text: str) -> str:
         if "<file" in text:

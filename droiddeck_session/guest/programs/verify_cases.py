@@ -9,6 +9,7 @@ import zlib
 import verify_special
 from verify_calls import AT_FDCWD, NUMBERS
 from verify_paths import (
+    ABOVE_MOUNT_POINTS,
     ABSOLUTE,
     FAR,
     FOLDERS,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SCRATCH = "/scratch"
+# A tracer knows mount points by name, so what leads to one keeps its name. The kernel would move the mount along.
+RENAMES = ("rename", "renameat", "renameat2")
 
 
 class Surroundings:
@@ -99,10 +102,10 @@ class Case:
 
     def __init__(
         self, name: str, place: str, label: str, path_class: str, ask: Callable[[], str], *, changes: bool,
-        may_refuse: bool = False,
+        refusal: str = "",
     ) -> None:  # fmt: skip
         self.id = f"{name}@{place}:{label}" if place else f"{name}:{label}"
-        self.path_class, self.ask, self.changes, self.may_refuse = path_class, ask, changes, may_refuse
+        self.path_class, self.ask, self.changes, self.refusal = path_class, ask, changes, refusal
         self.chosen = True
 
 
@@ -146,7 +149,8 @@ def _rows(surroundings: Surroundings, rows: tuple[Row, ...], *, changes: bool) -
             paths += _through_descriptors()
         for path_class, place, label, path in paths:
             ask = _asking(surroundings, row, place, path)
-            case = Case(row.name, place, label, path_class, ask, changes=changes, may_refuse=row.may_refuse)
+            refusal = "EBUSY" if row.needs in RENAMES and path in ABOVE_MOUNT_POINTS else row.refusal
+            case = Case(row.name, place, label, path_class, ask, changes=changes, refusal=refusal)
             case.chosen = zlib.crc32(case.id.encode()) % row.one_in == 0
             yield case
 
@@ -161,6 +165,4 @@ def all_cases(surroundings: Surroundings) -> Iterator[Case]:
             surroundings.enter("ordinary")
             return special.ask()
 
-        yield Case(
-            special.name, "", special.label, special.path_class, ask, changes=True, may_refuse=special.may_refuse
-        )
+        yield Case(special.name, "", special.label, special.path_class, ask, changes=True, refusal=special.refusal)

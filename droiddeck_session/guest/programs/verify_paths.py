@@ -88,6 +88,8 @@ ABSOLUTE: dict[str, tuple[str, ...]] = {
         "/names/link with space",
     ),
 }  # fmt: skip
+# Folders that hold a mount point and are none themselves.
+ABOVE_MOUNT_POINTS = (b"/deep/mount", b"/deep")
 # The same, with bytes that a terminal or an id cannot hold.
 LABELLED: dict[str, dict[str, bytes]] = {
     "odd": {

@@ -45,14 +45,14 @@ class Row:
         needs: the system call; the row is left out on a machine that has none of this number.
         ask: asks it.
         at: whether it takes a directory descriptor.
-        may_refuse: whether ENOSYS is an answer that a tracer may give instead.
+        refusal: what a tracer may answer instead, if anything.
         one_in: it is asked of one path in so many, unless all are wanted.
     """
 
     def __init__(
-        self, name: str, needs: str, ask: Ask, *, at: bool = False, may_refuse: bool = False, one_in: int = 1
+        self, name: str, needs: str, ask: Ask, *, at: bool = False, refusal: str = "", one_in: int = 1
     ) -> None:
-        self.name, self.needs, self.ask, self.at, self.may_refuse = name, needs, ask, at, may_refuse
+        self.name, self.needs, self.ask, self.at, self.refusal = name, needs, ask, at, refusal
         self.one_in = one_in
 
 
@@ -278,12 +278,12 @@ READS = (
     Row("openat-path", "openat", _openat(os.O_PATH), at=True),
     Row("openat-path-nofollow", "openat", _openat(os.O_PATH | os.O_NOFOLLOW), at=True, one_in=2),
     Row("openat-path-folder", "openat", _openat(os.O_PATH | os.O_DIRECTORY), at=True, one_in=4),
-    Row("openat2", "openat2", _openat2(0, 0), at=True, may_refuse=True, one_in=6),
-    Row("openat2-no-links", "openat2", _openat2(os.O_PATH, RESOLVE_NO_SYMLINKS), at=True, may_refuse=True, one_in=20),
-    Row("openat2-beneath", "openat2", _openat2(os.O_PATH, RESOLVE_BENEATH), at=True, may_refuse=True, one_in=20),
-    Row("openat2-in-root", "openat2", _openat2(os.O_PATH, RESOLVE_IN_ROOT), at=True, may_refuse=True, one_in=20),
-    Row("open_tree", "open_tree", _open_tree, at=True, may_refuse=True, one_in=6),
-    Row("name_to_handle_at", "name_to_handle_at", _handle, at=True, may_refuse=True, one_in=6),
+    Row("openat2", "openat2", _openat2(0, 0), at=True, refusal="ENOSYS", one_in=6),
+    Row("openat2-no-links", "openat2", _openat2(os.O_PATH, RESOLVE_NO_SYMLINKS), at=True, refusal="ENOSYS", one_in=20),
+    Row("openat2-beneath", "openat2", _openat2(os.O_PATH, RESOLVE_BENEATH), at=True, refusal="ENOSYS", one_in=20),
+    Row("openat2-in-root", "openat2", _openat2(os.O_PATH, RESOLVE_IN_ROOT), at=True, refusal="ENOSYS", one_in=20),
+    Row("open_tree", "open_tree", _open_tree, at=True, refusal="ENOSYS", one_in=6),
+    Row("name_to_handle_at", "name_to_handle_at", _handle, at=True, refusal="ENOSYS", one_in=6),
     Row("statfs", "statfs", _statfs, one_in=2),
     Row("chdir", "chdir", _chdir),
     Row("list", "openat", _list, at=True, one_in=2),
@@ -291,7 +291,7 @@ READS = (
     Row("lgetxattr", "lgetxattr", _attribute("lgetxattr"), one_in=2),
     Row("listxattr", "listxattr", _attributes("listxattr"), one_in=4),
     Row("llistxattr", "llistxattr", _attributes("llistxattr"), one_in=4),
-    Row("getxattrat", "getxattrat", _getxattrat, at=True, may_refuse=True, one_in=6),
+    Row("getxattrat", "getxattrat", _getxattrat, at=True, refusal="ENOSYS", one_in=6),
     Row("watch", "inotify_add_watch", _watch(0)),
     Row("watch-nofollow", "inotify_add_watch", _watch(IN_DONT_FOLLOW), one_in=2),
     Row("watch-folder", "inotify_add_watch", _watch(IN_ONLYDIR), one_in=3),

@@ -5,8 +5,8 @@
     verify_run.py             the chosen cases: a call much like another one is tried on some paths only
     verify_run.py PATTERN...  of all cases those whose id a pattern matches, as fnmatch(3) has it
 
-A line is [id, class, changes, may refuse, answer]. After each that may change the tree a byte is awaited: the host has
-looked at what it did and undone it by then; `!` says that folders which are held open may have been made anew.
+A line is [id, class, changes, agreed refusal, answer]. After each that may change the tree a byte is awaited: the host
+has looked at what it did and undone it by then; `!` says that folders which are held open may have been made anew.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def main(patterns: list[str]) -> None:
         for case in verify_cases.all_cases(surroundings):
             if not (any(fnmatch.fnmatchcase(case.id, pattern) for pattern in patterns) if patterns else case.chosen):
                 continue
-            line = [case.id, case.path_class, case.changes, case.may_refuse, settled_answer(case)]
+            line = [case.id, case.path_class, case.changes, case.refusal, settled_answer(case)]
             out.write(json.dumps(line) + "\n")
             if case.changes:
                 out.flush()

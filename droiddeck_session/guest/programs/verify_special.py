@@ -35,10 +35,8 @@ class Special:
         ask: tries it.
     """
 
-    def __init__(
-        self, name: str, label: str, path_class: str, ask: Callable[[], str], *, may_refuse: bool = False
-    ) -> None:
-        self.name, self.label, self.path_class, self.ask, self.may_refuse = name, label, path_class, ask, may_refuse
+    def __init__(self, name: str, label: str, path_class: str, ask: Callable[[], str], *, refusal: str = "") -> None:
+        self.name, self.label, self.path_class, self.ask, self.refusal = name, label, path_class, ask, refusal
 
 
 def _tried(step: Callable[[], object]) -> str:
@@ -309,7 +307,7 @@ SPECIAL = (
     Special("socket", "sent by name", "socket", _sent_by_name),
     Special("socket", "without name", "socket", _without_name),
     Special("inotify", "event", "changes", _event),
-    *(Special("chroot", path, "chroot", _chroot(path.encode()), may_refuse=True)
+    *(Special("chroot", path, "chroot", _chroot(path.encode()), refusal="ENOSYS")
       for path in ("/", "/.", "/ordinary", "/bound", "/absent")),
     *(Special("exec", label, "exec", ask) for label, ask in EXECUTIONS),
 )  # fmt: skip

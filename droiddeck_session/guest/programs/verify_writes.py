@@ -189,7 +189,7 @@ WRITES = (
     Row("open-create-folder", "openat", _open(os.O_CREAT | os.O_DIRECTORY), at=True, one_in=8),
     Row("open-create-read", "openat", _open(os.O_CREAT | os.O_RDWR | os.O_TRUNC), at=True, one_in=8),
     Row("open-unnamed", "openat", _unnamed, at=True, one_in=4),
-    Row("openat2-create", "openat2", _openat2, at=True, may_refuse=True, one_in=8),
+    Row("openat2-create", "openat2", _openat2, at=True, refusal="ENOSYS", one_in=8),
     Row("mkdirat", "mkdirat", _at("mkdirat", 0o701), at=True, one_in=2),
     Row("unlinkat", "unlinkat", _at("unlinkat", 0), at=True, one_in=2),
     Row("unlinkat-folder", "unlinkat", _at("unlinkat", AT_REMOVEDIR), at=True, one_in=2),
@@ -213,5 +213,5 @@ WRITES = (
     Row("utimensat", "utimensat", _at("utimensat", _TIMES, 0), at=True, one_in=4),
     Row("utimensat-nofollow", "utimensat", _at("utimensat", _TIMES, AT_SYMLINK_NOFOLLOW), at=True, one_in=4),
     Row("futimesat", "futimesat", _futimesat, at=True, one_in=8),
-    Row("setxattrat", "setxattrat", _setxattrat, at=True, may_refuse=True, one_in=8),
+    Row("setxattrat", "setxattrat", _setxattrat, at=True, refusal="ENOSYS", one_in=8),
 )

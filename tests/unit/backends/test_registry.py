@@ -195,11 +195,10 @@ MISSING = Capabilities(backend="x", available=False, why_not="x is not on PATH",
 @pytest.mark.parametrize(
     ("answers", "chosen"),
     [
-        # On trial: it is not taken unasked, however good its probe.
-        ({"fastpath": GOOD, "proot": GOOD, "bwrap": GOOD}, "proot"),
-        ({"proot": LEAKS, "bwrap": GOOD}, "bwrap"),
-        ({"proot": EVERYTHING, "bwrap": GOOD}, "bwrap"),
-        ({"proot": MISSING, "bwrap": GOOD}, "bwrap"),
+        ({"fastpath": GOOD, "proot": GOOD, "bwrap": GOOD}, "fastpath"),
+        ({"proot": GOOD, "bwrap": GOOD}, "proot"),
+        ({"fastpath": MISSING, "proot": LEAKS, "bwrap": GOOD}, "bwrap"),
+        ({"fastpath": EVERYTHING, "proot": GOOD, "bwrap": GOOD}, "proot"),
     ],
 )
 def test_auto_takes_the_first_that_confines(
@@ -211,11 +210,11 @@ def test_auto_takes_the_first_that_confines(
 
 
 def test_auto_names_the_reason_of_each_when_none_confines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    serve(monkeypatch, chroot=GOOD, direct=GOOD, proot=LEAKS, bwrap=MISSING)
+    serve(monkeypatch, chroot=GOOD, direct=GOOD, fastpath=EVERYTHING, proot=LEAKS, bwrap=MISSING)
     with pytest.raises(BackendError) as refusal:
         registry.choose("auto", probe_request(tmp_path / "scratch"), tmp_path / "cache")
     assert refusal.value.code == "NO_BACKEND"
-    for reason in ("proot: leaks statx, openat2", "x is not on PATH"):
+    for reason in ("fastpath: it runs the guest on the host's root", "proot: leaks statx, openat2", "x is not on PATH"):
         assert reason in refusal.value.message
     assert "doctor" in refusal.value.hint
 
