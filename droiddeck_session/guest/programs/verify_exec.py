@@ -66,7 +66,7 @@ def in_child(steps: Callable[[], object]) -> str:
         said += part
     os.close(reader)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return shown(said.replace(b"%d" % child, b"<child>")) + ("" if status == 0 else f" status {status}")
+    return shown(said) + ("" if status == 0 else f" status {status}")
 
 
 def _run(program: str, words: tuple[str, ...], environment: dict[str, str] | None = None) -> Callable[[], str]:
