@@ -48,6 +48,18 @@ void dd_dir_cache_close(struct dd_dir_cache *cache) {
     cache->on = false;
 }
 
+void dd_dir_cache_leave(struct dd_dir_cache *cache, const char *host, size_t length) {
+    for (size_t n = 0; n < DD_DIR_CACHE_ENTRIES; n++) {
+        struct dd_cached_dir *dir = &cache->dirs[n];
+
+        if (dir->literal_length != 0 && dir->host_length >= length && memcmp(dir->host, host, length) == 0 &&
+            (dir->host[length] == '/' || dir->host[length] == '\0'))
+            forget(dir);
+    }
+    if (cache->on && chdir("/") != 0)
+        dd_dir_cache_close(cache); /* never seen; without it nothing is proved from a directory of the guest's */
+}
+
 size_t dd_dir_cache_held(const struct dd_dir_cache *cache) {
     size_t held = 0;
 

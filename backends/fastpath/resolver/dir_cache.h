@@ -49,6 +49,11 @@ struct dd_dir_cache {
 /* A zeroed cache is off, and may be used all the same. */
 void dd_dir_cache_open(struct dd_dir_cache *cache);
 void dd_dir_cache_close(struct dd_dir_cache *cache);
+
+/* Lets go of a directory of the host's and of all below it: before it is removed or renamed. What is held open is not
+ * gone, and who watches it (inotify) would not be told. */
+void dd_dir_cache_leave(struct dd_dir_cache *cache, const char *host, size_t length);
+
 size_t dd_dir_cache_held(const struct dd_dir_cache *cache);
 
 /* As dd_resolve, with the same answers. One view for one cache. */

@@ -166,6 +166,17 @@ static void descriptor_call(struct call *call, const struct path_call *row) {
         identity_change_descriptor(call, row);
 }
 
+/* What the call takes away or gives another name is no longer held. */
+static void leave_directories(const struct call *call, const struct path_call *row, const struct dd_result results[2],
+                              const bool resolved[2]) {
+    bool removes = (row->traits & OF_DIRECTORY) != 0 ||
+                   ((row->traits & REMOVES) != 0 && (path_flags(call, &row->paths[0]) & AT_REMOVEDIR) != 0);
+
+    for (int n = 0; n < 2; n++)
+        if (resolved[n] && (removes || (row->traits & RENAMES) != 0))
+            dd_dir_cache_leave(&call->tracer->cache, results[n].host, results[n].name_length);
+}
+
 /* All paths are known: have the call run, or say what it answers. */
 static void run(struct call *call, const struct path_call *row, const struct dd_result results[2],
                 const bool resolved[2]) {
@@ -177,6 +188,7 @@ static void run(struct call *call, const struct path_call *row, const struct dd_
         refuse(call, row, error);
         return;
     }
+    leave_directories(call, row, results, resolved);
     if ((row->traits & CHANGES_OWNER) != 0 && identity_change_owner(call, row, &results[0]))
         return;
     error = replace_paths(call, row, results, resolved);

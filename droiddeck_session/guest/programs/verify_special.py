@@ -22,7 +22,9 @@ _LEVELS, _NAME = 20, "d" * 250
 # sun_path holds 108 bytes with its NUL (linux/un.h)
 _LONGEST_SOCKET_NAME = 107
 _EVENT_HEADER = struct.calcsize("iIII")
-IN_CREATE = 0x100  # linux/inotify.h
+# linux/inotify.h
+IN_CREATE = 0x100
+IN_DELETE_SELF = 0x400
 
 
 class Special:
@@ -262,6 +264,29 @@ def _event() -> str:
     return _cleaned(shown(event[_EVENT_HEADER:].rstrip(b"\0")))
 
 
+def _watched_and_removed() -> str:
+    """The watch of a folder that is no more tells so: nobody else may hold the folder open, and so keep it."""
+    import ctypes  # noqa: PLC0415 - used here and above
+
+    folder, renamed = f"{SCRATCH}/a", f"{SCRATCH}/b"
+    for made in (folder, f"{folder}/below", f"{folder}/below/deeper"):
+        os.mkdir(made)
+    opened = ctypes.CDLL(None).inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        for watched in (folder, f"{folder}/below", f"{folder}/below/deeper"):
+            call("inotify_add_watch", opened, watched.encode(), IN_DELETE_SELF)
+            _tried(lambda watched=watched: os.stat(f"{watched}/absent"))  # type: ignore[misc]
+        os.rmdir(f"{folder}/below/deeper")
+        os.rename(folder, renamed)
+        os.rmdir(f"{renamed}/below")
+        os.rmdir(renamed)
+        events = os.read(opened, 4096)
+    finally:
+        os.close(opened)
+    told = [struct.unpack_from("iI", events, at) for at in range(0, len(events), _EVENT_HEADER)]
+    return _cleaned(" ".join(f"{watch}:{what:x}" for watch, what in told))
+
+
 def _chroot(path: bytes) -> Callable[[], str]:
     """Enter another root; a tracer that has one root only may refuse, and then nothing has changed."""
 
@@ -307,6 +332,7 @@ SPECIAL = (
     Special("socket", "sent by name", "socket", _sent_by_name),
     Special("socket", "without name", "socket", _without_name),
     Special("inotify", "event", "changes", _event),
+    Special("inotify", "removed", "changes", _watched_and_removed),
     *(Special("chroot", path, "chroot", _chroot(path.encode()), refusal="ENOSYS")
       for path in ("/", "/.", "/ordinary", "/bound", "/absent")),
     *(Special("exec", label, "exec", ask) for label, ask in EXECUTIONS),
