@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Guests with the programs that the tracer is tried with, made once per cache; and the same script in one twice."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from conftest import cache_home, command_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import CommandLine
+
+PACKAGES: Final = (
+    "attr", "dbus", "gcc", "git", "libc6-dev", "make", "nodejs", "perl", "procps", "python3-venv", "rsync", "sqlite3",
+    "xvfb",
+)  # fmt: skip
+# What is changed within so many seconds before a script's start is not told as changed long ago.
+_RECENT: Final = 60
+
+
+def program_root(test_cache: Path, folder: Path, suite: str) -> Path:
+    """Return the rootfs of a guest of this suite that has all programs; tests leave nothing in it."""
+    recipe = hashlib.sha256(repr((suite, PACKAGES, os.geteuid())).encode()).hexdigest()[:12]
+    data = test_cache / f"programs-{suite}-{recipe}"
+    cli = command_line(folder, data=data, cache=cache_home())
+    if b"programs" not in cli("guest", "list").stdout.split():
+        made = cli("guest", "create", "programs", "--suite", suite, "--include", ",".join(PACKAGES), time_limit=900)
+        assert made.returncode == 0, made.stderr.decode()
+    return data / "droiddeck-session" / "guests" / "programs" / "rootfs"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A script's end: what a comparison of two shows first comes first."""
+
+    status: int
+    lines: tuple[str, ...]
+    errors: str
+    left: tuple[str, ...]
+
+
+def run_script(cli: CommandLine, root: Path, backend: str, script: str, folder: Path) -> Ended:
+    """Run a script by bash in an empty folder, and tell how it ended and what it left there."""
+    folder.mkdir()
+    start = time.time()
+    words = ("--bind", f"{folder}:/mnt", "--cwd", "/mnt", "--env", "HOME=/mnt", "--env", "TMPDIR=/mnt")
+    done = cli(
+        "run", "--guest", str(root), "--backend", backend, *words, "--env", "PYTHONDONTWRITEBYTECODE=1", "--",
+        "/bin/bash", "-euc", script, time_limit=280,
+    )  # fmt: skip
+    left = tuple(described(folder, since=start - _RECENT))
+    shutil.rmtree(folder)
+    return Ended(done.returncode, tuple(os.fsdecode(done.stdout).splitlines()), os.fsdecode(done.stderr), left)
+
+
+def described(folder: Path, *, since: float) -> Iterator[str]:
+    """Yield a line for all that lies in a folder, by name: type, rights, links, content, attributes, old times."""
+    for path in sorted(folder.rglob("*")):
+        found = path.lstat()
+        words = [str(path.relative_to(folder)), stat.filemode(found.st_mode), f"{found.st_uid}:{found.st_gid}"]
+        if not path.is_dir() or path.is_symlink():
+            words += [f"links {found.st_nlink}", f"size {found.st_size}"]
+        if path.is_symlink():
+            words.append(f"to {path.readlink()}")
+        elif path.is_file():
+            words.append(hashlib.sha256(path.read_bytes()).hexdigest()[:16])
+        words += [f"{name}={os.getxattr(path, name, follow_symlinks=False)!r}" for name in attributes(path)]
+        if found.st_mtime < since:
+            words.append(f"of {found.st_mtime_ns}")
+        yield " ".join(words)
+
+
+def attributes(path: Path) -> list[str]:
+    return sorted(name for name in os.listxattr(path, follow_symlinks=False) if not name.startswith("security."))
