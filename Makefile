@@ -2,9 +2,14 @@
 #
 # The native parts: `make` builds them for this machine into build/<machine>/, `make arm64` for arm64 where its compiler is
 # installed (gcc-aarch64-linux-gnu), `make machines` for both. hatch_build.py puts what is there into the wheel.
+# `make musl` builds the tracer against musl (musl-tools; MUSL_CC names another compiler) into build/<machine>/musl/,
+# `make sanitized` with ASan and UBSan into build/<machine>/sanitized/; DROIDDECK_TEST_BUILD=musl|sanitized has the native
+# tests of the tracer run that one.
 
 MACHINE ?= $(shell uname -m)
 CC_aarch64 ?= aarch64-linux-gnu-gcc
+# musl-gcc keeps the kernel's headers out of reach; they come last, so that no header of glibc's is taken for one of musl's.
+MUSL_CC ?= musl-gcc -idirafter /usr/include -idirafter /usr/include/$(MACHINE)-linux-gnu
 BUILD = build/$(MACHINE)
 
 # bubblewrap's list (its meson.build), as errors.
@@ -38,7 +43,7 @@ ifeq ($(MACHINE),x86_64)
 PROGRAMS += $(BUILD)/droiddeck-tracer $(BUILD)/droiddeck-loader
 endif
 
-.PHONY: all arm64 machines sanitized bench clean
+.PHONY: all arm64 machines musl sanitized bench clean
 all: $(PROGRAMS)
 
 arm64:
@@ -71,6 +76,12 @@ sanitized: $(BUILD)/droiddeck-loader
 	@mkdir -p $(BUILD)/sanitized
 	$(CC) $(TRACER_CFLAGS) -O1 -g $(SANITIZERS) -o $(BUILD)/sanitized/droiddeck-tracer $(TRACER_SOURCES)
 	cp $(BUILD)/droiddeck-loader $(BUILD)/sanitized/
+
+musl: $(BUILD)/musl/droiddeck-tracer
+$(BUILD)/musl/droiddeck-tracer: $(TRACER_SOURCES) $(FASTPATH_HEADERS) $(BUILD)/droiddeck-loader Makefile
+	@mkdir -p $(@D)
+	$(MUSL_CC) $(TRACER_CFLAGS) -static -s -o $@ $(TRACER_SOURCES)
+	cp $(BUILD)/droiddeck-loader $(@D)
 
 clean:
 	rm -rf $(BUILD)

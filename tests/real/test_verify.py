@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from conftest import ROOT
 from guest_account import account
 
+from droiddeck_fastpath import backend as fastpath
+from droiddeck_session.diagnostics.verify.suite import prepare
+from droiddeck_session.paths import native_file
+
 if TYPE_CHECKING:
-    import subprocess
     from pathlib import Path
 
     from conftest import CommandLine
@@ -54,6 +60,22 @@ def test_every_answer_is_the_kernels_for_a_user_without_rights(rootfs: Path, bac
     found = document(done)
     assert differences(found) == []
     assert found["backends"][0]["compared"] >= LEAST_CASES
+
+
+def test_every_answer_of_a_tracer_whose_every_access_is_checked_is_the_kernels(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["make", "--silent", "sanitized"], cwd=ROOT, check=True, capture_output=True, timeout=200)
+
+    def sanitized(name: str, machine: str) -> Path:
+        return native_file(f"sanitized/{name}", machine)
+
+    monkeypatch.setattr(fastpath, "native_file", sanitized)
+    environ = {**os.environ, **cli.environ}
+    suite = prepare(environ, {}, backends=["fastpath"], cases=(), thorough=False, keep=False)
+    ((comparison, _),) = suite.compared(suite.truth())
+    assert (comparison.differences, comparison.ending) == ((), "")
+    assert comparison.compared >= LEAST_CASES
 
 
 @pytest.mark.long

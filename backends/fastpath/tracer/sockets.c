@@ -17,12 +17,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h> /* RENAME_NOREPLACE */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -148,7 +150,8 @@ static int rename_made(const char *kernel_name, const char *given) {
     if (sscanf(kernel_name, "/proc/%*d/fd/%d/", &descriptor) != 1)
         return -EINVAL;
     last = last != NULL ? last + 1 : given;
-    if (renameat2(descriptor, slash + 1, descriptor, last, RENAME_NOREPLACE) == 0)
+    /* musl has a wrapper since 1.2.6 only. */
+    if (syscall(SYS_renameat2, descriptor, slash + 1, descriptor, last, RENAME_NOREPLACE) == 0)
         return 0;
     unlinkat(descriptor, slash + 1, 0);
     return -EADDRINUSE; /* somebody was faster */
