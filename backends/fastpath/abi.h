@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define DD_ABI_VERSION 1
+#define DD_ABI_VERSION 2
 
 /* The one executable page from which calls are let through untraced (spec A.2). Below 64 GiB: fits 39-bit address spaces. */
 #define DD_PAGE 0xffff00000ULL
@@ -46,7 +46,8 @@
 
 #define DD_INFO_MAGIC 0x31666e6944445244ULL
 #define DD_KEY_SIZE 25 /* 24 hex digits and NUL; empty: the fast path is off */
-#define DD_POOL_SIZE (7 * 4096) /* five paths at their longest */
+#define DD_POOL_SIZE (7 * 4096) /* six paths at their longest */
+#define DD_POOL_LOADER 1        /* where the loader's own host path stands: execve finds it there, and nothing is written */
 
 /* Written by the tracer at PTRACE_EVENT_EXEC, read by the loader at its start, by the tracer afterwards (what is the guest
  * executable of this process) and by the library. Fields named *_at are offsets into pool; 0: none. */
@@ -60,6 +61,10 @@ struct dd_info {
     uint32_t epoch_at;       /* host path of the file behind the epoch page */
     char comm[16];           /* TASK_COMM_LEN (linux/sched.h) */
     char key[DD_KEY_SIZE];
+    uint64_t program_device; /* of the file to map, stat(2): what the process runs */
+    uint64_t program_inode;
+    uint32_t has_ids;        /* emulated, for the auxiliary vector: */
+    uint32_t uid, euid, gid, egid;
     char pool[DD_POOL_SIZE];
 };
 

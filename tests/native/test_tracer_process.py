@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from backend_trials import open_folder
 from traced import ENVIRON, TIME_LIMIT, SmallGuest, answers
 
 if TYPE_CHECKING:
@@ -195,6 +196,45 @@ print("all")
 """
     done = answers(guest.traced("/usr/bin/python3", "-S", "-c", script))
     assert done[:2] == (0, ["all"])
+
+
+RUNNING = """
+import errno, os, shutil, subprocess
+shutil.copy("/bin/sleep", "/spot/program")
+def tried(call, *words):
+    try:
+        result = call(*words)
+        if isinstance(result, int):
+            os.close(result)
+        return "ok"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+def all_ways(path):
+    flags = (os.O_WRONLY, os.O_RDWR, os.O_RDONLY, os.O_WRONLY | os.O_APPEND, os.O_RDONLY | os.O_PATH | os.O_TRUNC)
+    return [tried(os.open, path, flag) for flag in flags]
+os.symlink("program", "/spot/link")
+running = subprocess.Popen(["/spot/program", "600"])
+print(all_ways("/spot/program"), all_ways("/spot/link"), tried(os.truncate, "/spot/program", 5))
+print(tried(os.open, "/spot/program", os.O_RDONLY | os.O_TRUNC), tried(os.open, "/spot/program", os.O_WRONLY | os.O_CREAT))
+child = os.fork()
+if child == 0:
+    os.setgid(1234); os.setuid(1234)
+    print(all_ways("/spot/program"), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+os.rename("/spot/program", "/spot/other")
+print(all_ways("/spot/other"))
+running.kill(); running.wait()
+print(all_ways("/spot/other"))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user, who may not write")
+def test_a_program_that_runs_is_busy() -> None:
+    with open_folder() as folder:
+        truth = answers(SmallGuest(folder / "truth").truth("/usr/bin/python3", "-uSc", RUNNING))
+        assert answers(SmallGuest(folder / "traced").traced("/usr/bin/python3", "-uSc", RUNNING)) == truth
+    assert truth[0] == 0, truth
 
 
 def test_exec_by_a_thread_that_is_not_the_leader(guest: SmallGuest) -> None:

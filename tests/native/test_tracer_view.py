@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from traced import SmallGuest, answers
+from traced import SmallGuest, answers, built
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +36,83 @@ def test_missing_mount_points_are_shown_and_nothing_is_made_in_the_rootfs(guest:
         ["/a:", "b", "", "/a/b:", "c", "file", "", "/a/b/c:", "d", "deeptext/a/b/c", "text/spot/new"],
     )
     assert sorted(os.walk(guest.root)) == before
+
+
+LISTING = """
+import os, sys
+print([sorted(os.listdir(path)) for path in ("/", "/spot", "/spot/new", "/spot/folder")])
+with os.scandir("/spot") as entries:
+    print(sorted((entry.name, entry.is_dir(), entry.is_file()) for entry in entries))
+os.chdir("/spot")
+handle = os.open("folder/..", os.O_RDONLY)
+print([sorted(os.listdir(handle)) for _ in range(3)], sorted(os.listdir(".")))
+"""
+
+
+def test_a_listing_shows_the_mount_points_that_the_folder_lacks(tmp_path: Path) -> None:
+    """The truth is a mount namespace whose owner has made them first."""
+    outputs = []
+    for kind in ("truth", "traced"):
+        guest = SmallGuest(tmp_path / kind)
+        (guest.work / "folder").mkdir()
+        (guest.work / "file").touch()
+        bound = guest.top / "bound"
+        (bound / "inside").mkdir(parents=True)
+        text = guest.top / "text"
+        text.touch()
+        guest.binds += [(str(bound), "/spot/new"), (str(text), "/spot/text"), (str(bound), "/top")]
+        if kind == "truth":
+            (guest.work / "new").mkdir()
+            (guest.work / "text").touch()
+            (guest.root / "top").mkdir()
+        outputs.append(answers((guest.truth if kind == "truth" else guest.traced)(*PYTHON, LISTING)))
+    assert outputs[0][0] == 0, outputs[0]
+    assert outputs[1] == outputs[0]
+    assert not (tmp_path / "traced" / "root" / "top").exists()
+
+
+def test_a_listing_read_in_small_pieces_shows_each_name_once(guest: SmallGuest) -> None:
+    for n in range(40):
+        (guest.work / f"file-{n}").touch()
+    (guest.top / "bound").mkdir()
+    guest.binds.append((str(guest.top / "bound"), "/spot/new"))
+    lines = answers(guest.traced(guest.add(built("small_listing")), "/spot"))
+    names = ["new", ".", "..", *(f"file-{n}" for n in range(40))]
+    assert lines == (0, sorted(f"{call} {name}" for name in names for call in ("getdents", "getdents64")), "")
+
+
+MAPS = """
+import os, re, sys
+mapped = {}
+for name in ("/proc/self/maps", "/proc/self/smaps", f"/proc/{os.getpid()}/task/{os.getpid()}/maps"):
+    with open(name) as text:
+        mapped[name] = {line.split(maxsplit=5)[5].strip() for line in text if re.match("[0-9a-f]+-", line) and "/" in line}
+print([sorted(files) == sorted(mapped["/proc/self/maps"]) for files in mapped.values()])
+print(sorted(mapped["/proc/self/maps"]))
+print([path for path in mapped["/proc/self/maps"] if not os.path.exists(path)])
+os.chdir("/proc/self"); print(len(open("maps").read()) > 100)
+for flags in (os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_DIRECTORY):
+    try:
+        os.close(os.open("/proc/self/maps", flags))
+    except OSError as error:
+        print(error.errno)
+"""
+
+
+def test_maps_name_files_as_the_guest_does(guest: SmallGuest) -> None:
+    truth = answers(guest.truth(*PYTHON, MAPS))
+    assert truth[0] == 0
+    assert answers(guest.traced(*PYTHON, MAPS)) == truth
+
+
+def test_maps_keep_every_address_and_leave_no_file_behind(guest: SmallGuest, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    script = "grep -c 550000010000-.*droiddeck-loader /proc/self/maps; grep -c 550000040000- /proc/self/maps; ls -A /t"
+    guest.binds.append((str(tmp_path / "tmp"), "/tmp"))
+    done = guest.traced(
+        "/bin/sh", "-c", script.replace("/t", "/tmp/*"), environ={"PROOT_TMP_DIR": str(tmp_path / "tmp")}
+    )
+    assert answers(done) == (0, ["1", "1"], "")
 
 
 def test_a_mount_points_links_are_followed_in_guest_terms(guest: SmallGuest) -> None:

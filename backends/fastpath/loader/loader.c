@@ -90,6 +90,12 @@ static uint64_t *describe(uint64_t *stack, const struct dd_info *info, const str
     auxiliary_set(entries, AT_PHNUM, program->header_count);
     auxiliary_set(entries, AT_ENTRY, program->entry);
     auxiliary_set(entries, AT_BASE, interpreter->bias);
+    if (info->has_ids) {
+        auxiliary_set(entries, AT_UID, info->uid);
+        auxiliary_set(entries, AT_EUID, info->euid);
+        auxiliary_set(entries, AT_GID, info->gid);
+        auxiliary_set(entries, AT_EGID, info->egid);
+    }
     auxiliary_set(entries, AT_EXECFN, (uintptr_t)(info->pool + info->execfn_at));
     return auxiliary_add(stack, AT_DROIDDECK, DD_LOADER_INFO);
 }

@@ -190,6 +190,7 @@ static void start_there(const struct dd_cached_dir *dir, struct dd_result *resul
     result->links = dir->link_count;
     result->magic = result->missing = result->mount_point = false;
     result->outside = result->caller_dependent = result->up = false;
+    result->here_length = dir->host_length; /* is_proved went there */
 }
 
 static bool matches(const struct dd_cached_dir *dir, const struct key *key) {
@@ -205,6 +206,7 @@ static int walk_directory(const struct dd_view *view, const struct dd_process *p
     result->changed = result->magic = result->missing = result->mount_point = result->outside = false;
     result->caller_dependent = result->up = false;
     result->links = 0;
+    result->here_length = 0;
     if (key->base_length == 0) {
         dd_walk_at_root(view, result);
     } else {

@@ -113,6 +113,7 @@ struct dd_result {
     unsigned links;   /* links followed; with caller_dependent and up: what a cache must know */
     bool caller_dependent; /* went through procfs, where names mean something else to others and later */
     bool up;               /* passed ".." */
+    size_t here_length;    /* dir_cache.c: the walk starts at this process's own working directory; 0: it does not */
     struct dd_workspace work;
 };
 

@@ -3,7 +3,8 @@
  * What the resolver asks of the system. Each user brings these: tracer and tests sys_direct.c, the library its own.
  *
  * Rules of this file
- *  - Paths are absolute host paths, may end in "/.", and may be longer than PATH_MAX: then by descriptors.
+ *  - Paths are absolute host paths, may end in "/.", and may be longer than PATH_MAX: then by descriptors. After a hit of
+ *    the directory cache they may be relative to the working directory.
  *  - No errno, no allocation; -errno comes back.
  */
 #ifndef DD_SYS_H

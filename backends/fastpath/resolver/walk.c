@@ -28,6 +28,7 @@ struct walk {
     struct dd_result *at;
     const char *next; /* what is still to be walked: in the caller's path, or in at->work */
     bool cut_off;     /* its end is not all */
+    size_t here_length; /* at the first step, dd_result's */
     bool at_base;     /* no step was made yet: the place may be a removed directory */
 };
 
@@ -264,6 +265,17 @@ static int step_onto_mount(struct walk *walk, const struct component *component,
     return end_at_name(at, component);
 }
 
+/* What readlink says of the name that was just added to a place of this length. */
+static int read_name(const struct walk *walk, size_t place_length) {
+    struct dd_result *at = walk->at;
+
+    /* The short way does not ask whether the folders above may be searched: that it is no link is all it may say. */
+    if (walk->here_length == place_length && place_length > 0 &&
+        dd_sys_readlink(at->host + place_length + 1, at->work.text, DD_LINK_TEXT) == -EINVAL)
+        return -EINVAL;
+    return dd_sys_readlink(at->host, at->work.text, DD_LINK_TEXT);
+}
+
 static int step_onto_name(struct walk *walk, const struct component *component, enum dd_mode mode) {
     struct dd_result *at = walk->at;
     size_t host_length = at->host_length, guest_length = at->guest_length;
@@ -284,7 +296,7 @@ static int step_onto_name(struct walk *walk, const struct component *component, 
     walk->at_base = false;
     if (component->last && (mode == DD_PARENT || (mode == DD_NOFOLLOW && !component->slash)))
         return end_at_name(at, component);
-    found = dd_sys_readlink(at->host, at->work.text, DD_LINK_TEXT);
+    found = read_name(walk, host_length);
     if (found == -ENAMETOOLONG && dd_proc_kind(walk->view, at->host, at->host_length, &pid) != DD_PROC_NONE)
         found = 0; /* it is procfs that cannot tell a path as long as that (fs/proc/base.c, do_proc_readlink) */
     if (found >= 0)
@@ -338,8 +350,11 @@ int dd_walk(const struct dd_view *view, const struct dd_process *process, const 
     struct component component;
     int taken = STEP_ON;
 
-    while (taken == STEP_ON && take_component(&walk.next, &component))
+    walk.here_length = at->here_length;
+    while (taken == STEP_ON && take_component(&walk.next, &component)) {
         taken = step(&walk, &component, mode);
+        walk.here_length = 0;
+    }
     if (taken < 0)
         return taken;
     if (taken == STEP_ON && walk.cut_off)
@@ -363,7 +378,7 @@ int dd_resolve(const struct dd_view *view, const struct dd_process *process, con
 
     at->changed = at->magic = at->missing = at->mount_point = at->outside = at->caller_dependent = at->up = false;
     at->links = 0;
-    at->name_length = 0;
+    at->name_length = at->here_length = 0;
     if (path[0] == '\0')
         return -ENOENT;
     if (memchr(path, '\0', PATH_MAX) == NULL || (base_host != NULL && strlen(base_host) >= DD_PATH_BUFFER - 4))

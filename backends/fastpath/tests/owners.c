@@ -24,7 +24,7 @@ static int rows_of(int number) {
 int main(void) {
     for (int number = 0; number < CALL_NUMBERS; number++)
         printf("%d %d %d\n", number, rows_of(number), (int)call_owner(number, NULL));
-    const struct filter_needs none = {0}, all = {.ids = true, .utsname = true, .fast_path = true};
+    const struct filter_needs none = {0}, all = {.ids = true, .utsname = true, .fast_path = true, .listings = true};
     bool fits = filter_build(&filter, none);
     printf("filter %d %zu\n", fits, filter.length);
     fits = filter_build(&filter, all);

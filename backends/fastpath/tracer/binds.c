@@ -61,6 +61,13 @@ int binds_make_file(struct tracer *tracer, char path[PATH_MAX]) {
     return descriptor < 0 ? -errno : descriptor;
 }
 
+int binds_name_for(struct tracer *tracer, pid_t tid, char path[PATH_MAX]) {
+    int error = make_folder(tracer);
+    if (error != 0)
+        return error;
+    return snprintf(path, PATH_MAX, "%s/of-%d", tracer->folder, (int)tid) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
 int binds_make_folder(struct tracer *tracer, char path[PATH_MAX]) {
     int error = name_in_folder(tracer, path);
     if (error != 0)

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct tracer;
 
@@ -19,6 +20,9 @@ bool binds_from_procfs(const struct tracer *tracer, const char *guest);
 /* A new empty file or folder in tracer->folder, which is made at first. */
 int binds_make_file(struct tracer *tracer, char path[PATH_MAX]); /* descriptor, or -errno */
 int binds_make_folder(struct tracer *tracer, char path[PATH_MAX]);
+
+/* The name in tracer->folder of a file for one thread. 0 or -errno. */
+int binds_name_for(struct tracer *tracer, pid_t tid, char path[PATH_MAX]);
 
 /* Remove tracer->folder with all that is in it. */
 void binds_end(const struct tracer *tracer);

@@ -28,6 +28,7 @@ enum owner {
     OWNER_SANDBOX,        /* credentials.c */
     OWNER_IDS,            /* identity.c where ids are emulated, else the kernel alone */
     OWNER_UTSNAME,        /* kernel_identity.c where it is set, else the kernel alone */
+    OWNER_LISTING,        /* listing.c where mount points are missing, else the kernel alone */
 };
 
 struct call_owner {

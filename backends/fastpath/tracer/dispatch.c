@@ -14,6 +14,7 @@
 #include "exec.h"
 #include "identity.h"
 #include "kernel_identity.h"
+#include "listing.h"
 #include "numbers.h"
 #include "readlink.h"
 #include "sockets.h"
@@ -79,6 +80,9 @@ void dispatch(struct call *call) {
         break;
     case OWNER_UTSNAME:
         kernel_identity_uname(call);
+        break;
+    case OWNER_LISTING:
+        listing_enter(call);
         break;
     case OWNER_UNTRACED: /* the filter never stops these; should one stop, it is not let through */
     case OWNER_REFUSED:

@@ -33,6 +33,8 @@
 #include "exec_arguments.h"
 #include "exec_file.h"
 #include "exec_info.h"
+#include "exec_interpreter.h"
+#include "identity.h"
 #include "memory.h"
 #include "tracer.h"
 
@@ -138,7 +140,7 @@ static int follow_scripts(const struct call *call, struct request *request, stru
     }
 }
 
-/* load_elf_binary, up to the point of no return. *has_interpreter: `interpreter` is open. */
+/* load_elf_binary, up to the point of no return. *has_interpreter: `interpreter` is known, and may be open. */
 static int open_elf(const struct call *call, const struct exec_file *program, struct exec_file *interpreter,
                     bool *has_interpreter) {
     struct elf_source source = exec_file_source(program);
@@ -152,12 +154,18 @@ static int open_elf(const struct call *call, const struct exec_file *program, st
         return -EACCES; /* its loader could not open it */
     if (!image.interpreted)
         return 0;
+    *has_interpreter = exec_interpreter_remembered(call, image.interpreter, interpreter);
+    if (*has_interpreter)
+        return 0;
     error = open_interpreter(call, image.interpreter, interpreter);
     if (error < 0)
         return error;
     *has_interpreter = true;
     source = exec_file_source(interpreter);
-    return elf_check_interpreter(&source);
+    error = elf_check_interpreter(&source);
+    if (error == 0)
+        exec_interpreter_remember(call, image.interpreter, interpreter);
+    return error;
 }
 
 static const char *last_component(const char *path) {
@@ -193,10 +201,12 @@ static void name_process(const struct request *request, const struct exec_file *
 /* The call becomes execve(loader, argv, environment). */
 static int exec_loader(struct call *call, const char *loader, const struct request *request) {
     const struct replacement path = {.argument = 0, .bytes = loader, .size = strlen(loader) + 1};
-    int error;
+    int error = 0;
 
     if (request->head.count)
         error = exec_arguments_replace(call, loader, &request->head, request->argv);
+    else if (call->tracer->loaded)
+        call_set_argument(call, 0, DD_LOADER_INFO + offsetof(struct dd_info, pool) + DD_POOL_LOADER);
     else
         error = call_replace(call, &path, 1);
     if (error < 0 || request->dirfd_argument < 0)
@@ -210,11 +220,12 @@ static int exec_loader(struct call *call, const char *loader, const struct reque
 
 /* From the open program on; closes what it opens. */
 static int prepare(struct tracer *tracer, struct call *call, struct request *request, struct exec_file *program) {
-    struct exec_file interpreter = {.descriptor = -1};
+    struct exec_file interpreter; /* large: not cleared as a whole */
     bool has_interpreter = false;
     char comm[16];
     int error = follow_scripts(call, request, program);
 
+    interpreter.descriptor = -1;
     if (error == 0)
         error = open_elf(call, program, &interpreter, &has_interpreter);
     if (error < 0) {
@@ -224,6 +235,8 @@ static int prepare(struct tracer *tracer, struct call *call, struct request *req
         name_process(request, program, comm);
         call->tracee->exec =
             exec_info_make(tracer, program, has_interpreter ? &interpreter : NULL, request->head.execfn, comm);
+        if (call->tracee->exec)
+            identity_tell(call->tracee, &call->tracee->exec->info);
         error = call->tracee->exec ? exec_loader(call, tracer->loader, request) : -ENAMETOOLONG;
     }
     if (interpreter.descriptor >= 0)
@@ -252,9 +265,10 @@ static int check_only(struct call *call, const struct request *request, struct e
 
 void exec_enter(struct tracer *tracer, struct call *call, bool at) {
     struct request request;
-    struct exec_file program = {.descriptor = -1};
+    struct exec_file program; /* large: not cleared as a whole */
     int error = read_request(call, at, &request);
 
+    program.descriptor = -1;
     exec_forget(call->tracee);
     if (error == 0)
         error = open_program(call, &request, &program);

@@ -3,11 +3,11 @@
  * A file that execve opens (fs/exec.c, do_open_execat).
  *
  * Rules of this file
- *  - Whether a file may be executed is asked of the kernel itself: an execve of the tracer's own, whose argument
- *    vector cannot be read. The kernel opens the file first (permissions, type, noexec mounts, writers) and counts
- *    arguments then, so the answer is the one that the caller would get, and EFAULT means that the file is good. The
- *    tracer goes on in any case.
- *  - It is asked with the caller's rights (exec_rights.h).
+ *  - do_open_execat looks at type, permission, noexec mounts and writers, in this order. Of a file whose leases the
+ *    tracer may take, three cheap calls tell all of that. Of any other the kernel itself is asked: by an execve of the
+ *    tracer's own, whose argument vector cannot be read. The kernel opens the file first and counts arguments then, so
+ *    EFAULT means that the file is good, and the tracer goes on in any case.
+ *  - All is asked with the caller's rights (exec_rights.h).
  *  - A file that is reached through a descriptor may have no path that leads to it (a memfd, a removed file, one
  *    outside of the view, one too deep): then the tracer's descriptor is kept and the loader opens that.
  */
@@ -35,17 +35,38 @@ static int ask_kernel(const char *path) {
     return errno == EFAULT ? 0 : -errno;
 }
 
-static int open_permitted(const char *path, enum dd_mode mode) {
-    unsigned type = 0;
+/* A lease for reading is granted to nobody while the file is open for writing (fcntl(2), F_SETLEASE), which is what
+ * execve asks too. */
+bool exec_file_has_no_writer(int descriptor) {
+    return fcntl(descriptor, F_SETLEASE, F_RDLCK) == 0 && fcntl(descriptor, F_SETLEASE, F_UNLCK) == 0;
+}
+
+/* faccessat(2) asks with the real ids, which a borrower of rights does not change. */
+static bool may_execute(const char *path, bool borrowed) {
+    return !borrowed && faccessat(AT_FDCWD, path, X_OK, 0) == 0;
+}
+
+static int open_permitted(const char *path, enum dd_mode mode, bool borrowed) {
+    struct stat status;
+    bool permitted;
     int descriptor, error;
 
-    if (mode == DD_NOFOLLOW && dd_sys_mode(path, &type) == 0 && S_ISLNK(type))
-        return -ELOOP;
-    error = ask_kernel(path);
+    if (fstatat(AT_FDCWD, path, &status, mode == DD_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) < 0)
+        return -errno;
+    if (!S_ISREG(status.st_mode))
+        return S_ISLNK(status.st_mode) ? -ELOOP : -EACCES;
+    permitted = may_execute(path, borrowed);
+    error = permitted ? 0 : ask_kernel(path);
     if (error < 0)
         return error;
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not to wait for what took its place since */
-    return descriptor < 0 ? -errno : descriptor;
+    if (descriptor < 0)
+        return -errno;
+    error = permitted && !exec_file_has_no_writer(descriptor) ? ask_kernel(path) : 0;
+    if (error == 0)
+        return descriptor;
+    close(descriptor);
+    return error;
 }
 
 static int read_head(struct exec_file *file) {
@@ -79,7 +100,7 @@ struct elf_source exec_file_source(const struct exec_file *file) {
 static int open_path(const char *path, enum dd_mode mode, struct exec_file *file) {
     int error;
 
-    file->descriptor = open_permitted(path, mode);
+    file->descriptor = open_permitted(path, mode, file->by_other);
     if (file->descriptor < 0)
         return file->descriptor;
     error = read_head(file);
@@ -116,9 +137,9 @@ static int open_link(const struct call *call, const char *link, enum dd_mode mod
         return -errno;
     snprintf(name, sizeof(name), "/proc/self/fd/%d", handle);
     rights_borrow(call->tracee, &own);
+    file->by_other = own.borrowed;
     error = open_path(name, DD_FOLLOW, file);
     rights_return(&own);
-    file->by_other = own.borrowed;
     close(handle);
     return error;
 }
@@ -166,12 +187,12 @@ static int open_named(const struct call *call, int dirfd_argument, const char *p
     int error;
 
     rights_borrow(call->tracee, &own);
+    file->by_other = own.borrowed;
     error = call_resolve(call, dirfd_argument, path, mode, found);
     if (error == 0 && !found->magic)
         error = found->host_length < PATH_MAX ? open_path(found->host, mode, file)
                                               : open_long_path(found->host, mode, file);
     rights_return(&own);
-    file->by_other = own.borrowed;
     return error;
 }
 

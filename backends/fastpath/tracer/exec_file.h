@@ -32,6 +32,9 @@ int exec_file_open(const struct call *call, int dirfd_argument, const char *path
 /* The same for what a descriptor (or AT_FDCWD) of the caller names. */
 int exec_file_open_descriptor(const struct call *call, int descriptor, struct exec_file *file);
 
+/* True: nobody has the file of this descriptor open for writing. False: that cannot be told. */
+bool exec_file_has_no_writer(int descriptor);
+
 /* Its bytes, for elf_image.c. */
 struct elf_source exec_file_source(const struct exec_file *file);
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "memory.h"
@@ -44,6 +45,7 @@ struct pending_exec *exec_info_make(const struct tracer *tracer, struct exec_fil
                                     struct exec_file *interpreter, const char *execfn, const char *comm) {
     struct pending_exec *pending = malloc(sizeof(*pending));
     struct dd_info *info;
+    struct stat status;
     bool complete;
 
     if (!pending)
@@ -51,10 +53,15 @@ struct pending_exec *exec_info_make(const struct tracer *tracer, struct exec_fil
     info = &pending->info;
     memset(info, 0, offsetof(struct dd_info, pool));
     pending->kept[0] = pending->kept[1] = -1;
-    pending->used = 1; /* 0 says "none" */
+    pending->used = DD_POOL_LOADER; /* 0 says "none" */
     info->pool[0] = '\0';
     info->magic = DD_INFO_MAGIC;
     info->abi_version = DD_ABI_VERSION;
+    if (fstat(program->descriptor, &status) == 0) {
+        info->program_device = status.st_dev;
+        info->program_inode = status.st_ino;
+    }
+    complete = put(pending, tracer->loader) == DD_POOL_LOADER;
     info->program_at = put_file(pending, &pending->kept[0], program);
     info->interpreter_at = interpreter ? put_file(pending, &pending->kept[1], interpreter) : 0;
     info->exe_at = put(pending, program->guest);
@@ -62,7 +69,7 @@ struct pending_exec *exec_info_make(const struct tracer *tracer, struct exec_fil
     info->epoch_at = tracer->epoch_path[0] ? put(pending, tracer->epoch_path) : 0;
     strncpy(info->comm, comm, sizeof(info->comm) - 1);
     memcpy(info->key, tracer->key, sizeof(info->key));
-    complete = info->program_at && info->exe_at && info->execfn_at && (!interpreter || info->interpreter_at) &&
+    complete = complete && info->program_at && info->exe_at && info->execfn_at && (!interpreter || info->interpreter_at) &&
                (!tracer->epoch_path[0] || info->epoch_at);
     if (complete)
         return pending;

@@ -169,6 +169,8 @@ static struct action action_of(long number, struct filter_needs needs) {
         return needs.ids ? traced : untraced;
     case OWNER_UTSNAME:
         return needs.utsname ? traced : untraced;
+    case OWNER_LISTING:
+        return needs.listings ? traced : untraced;
     case OWNER_PATH:
     case OWNER_READLINK:
     case OWNER_GETCWD:

@@ -21,6 +21,7 @@ struct filter_needs {
     bool ids;       /* emulated ids */
     bool utsname;   /* a kernel identity of its own */
     bool fast_path; /* calls from the page are let through */
+    bool listings;  /* of folders, for mount points that they lack */
 };
 
 /* Build the program; false if it would be longer than the kernel takes. */

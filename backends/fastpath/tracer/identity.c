@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi.h"
 #include "call.h"
 #include "host_path.h"
 #include "memory.h"
@@ -89,6 +90,17 @@ void identity_exec(struct tracee *tracee) {
     struct ids *ids = ids_of(tracee);
     ids->user.saved = ids->user.fs = ids->user.effective;
     ids->group.saved = ids->group.fs = ids->group.effective;
+}
+
+void identity_tell(struct tracee *tracee, struct dd_info *info) {
+    if (!emulation.on)
+        return;
+    const struct ids *ids = ids_of(tracee);
+    info->has_ids = 1;
+    info->uid = ids->user.real;
+    info->euid = ids->user.effective;
+    info->gid = ids->group.real;
+    info->egid = ids->group.effective;
 }
 
 void identity_forget(struct tracee *tracee) {

@@ -16,6 +16,7 @@
 #include "filter.h"
 #include "identity.h"
 #include "kernel_identity.h"
+#include "listing.h"
 #include "loop.h"
 #include "start.h"
 #include "tracer.h"
@@ -63,6 +64,7 @@ static void start_filter(void) {
         .ids = identity_emulated(),
         .utsname = kernel_identity_set(),
         .fast_path = tracer.key[0] != '\0',
+        .listings = listing_is_needed(&tracer),
     };
 
     if (!filter_build(&filter, needs))

@@ -104,6 +104,8 @@ void tracee_end_call(struct tracee *tracee) {
     slots_free(tracee);
     while (tracee->kept_count > 0)
         close(tracee->kept[--tracee->kept_count]);
+    free(tracee->bytes);
+    tracee->bytes = NULL;
     tracee->in_call = false;
     tracee->at_exit = NULL;
 }

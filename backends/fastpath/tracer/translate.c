@@ -23,7 +23,9 @@
 #include "memory.h"
 #include "mount_points.h"
 #include "path_calls.h"
+#include "proc_maps.h"
 #include "query.h"
+#include "text_busy.h"
 #include "tracer.h"
 
 uint64_t path_flags(const struct call *call, const struct path_argument *argument) {
@@ -182,7 +184,11 @@ static void run(struct call *call, const struct path_call *row, const struct dd_
                 const bool resolved[2]) {
     int error = 0;
 
-    if (resolved[0] && (resolved[1] || row->paths[1].path == 0))
+    if (resolved[0] && proc_maps_enter(call, row, &results[0]))
+        return;
+    if (resolved[0] && text_is_busy(call, row, &results[0]))
+        error = -ETXTBSY;
+    else if (resolved[0] && (resolved[1] || row->paths[1].path == 0))
         error = mount_points_refuse(call, row, results);
     if (error != 0) {
         refuse(call, row, error);
