@@ -215,7 +215,7 @@ def all_ways(path):
 os.symlink("program", "/spot/link")
 running = subprocess.Popen(["/spot/program", "600"])
 print(all_ways("/spot/program"), all_ways("/spot/link"), tried(os.truncate, "/spot/program", 5))
-print(tried(os.open, "/spot/program", os.O_RDONLY | os.O_TRUNC), tried(os.open, "/spot/program", os.O_WRONLY | os.O_CREAT))
+print([tried(os.open, "/spot/program", flags) for flags in (os.O_RDONLY | os.O_TRUNC, os.O_WRONLY | os.O_CREAT)])
 child = os.fork()
 if child == 0:
     os.setgid(1234); os.setuid(1234)

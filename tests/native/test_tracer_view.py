@@ -86,7 +86,8 @@ import os, re, sys
 mapped = {}
 for name in ("/proc/self/maps", "/proc/self/smaps", f"/proc/{os.getpid()}/task/{os.getpid()}/maps"):
     with open(name) as text:
-        mapped[name] = {line.split(maxsplit=5)[5].strip() for line in text if re.match("[0-9a-f]+-", line) and "/" in line}
+        lines = [line.split(maxsplit=5) for line in text if re.match("[0-9a-f]+-", line) and "/" in line]
+    mapped[name] = {words[5].strip() for words in lines}
 print([sorted(files) == sorted(mapped["/proc/self/maps"]) for files in mapped.values()])
 print(sorted(mapped["/proc/self/maps"]))
 print([path for path in mapped["/proc/self/maps"] if not os.path.exists(path)])
@@ -193,6 +194,17 @@ except OSError as error:
 os.unlink(name); os.unlink("client"); os.unlink("other"); os.unlink(name + "d")
 print(sorted(os.listdir("/spot")))
 """
+
+
+def test_many_messages_at_once_each_have_their_senders_name(tmp_path: Path) -> None:
+    outputs = []
+    for kind in ("truth", "traced"):
+        guest = SmallGuest(tmp_path / kind)
+        program = guest.add(built("many_messages"))
+        command = ("/bin/sh", "-c", f"cd /spot && {program}")
+        outputs.append(answers((guest.truth if kind == "truth" else guest.traced)(*command)))
+    assert outputs[0][0] == 0, outputs[0]
+    assert outputs[1] == outputs[0]
 
 
 @pytest.mark.parametrize("deep", [False, True])

@@ -17,8 +17,10 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "abi.h"
 #include "call.h"
@@ -154,16 +156,47 @@ static void translate_sender(struct call *call) {
                            header_at + offsetof(struct msghdr, msg_namelen), call->tracee->name_room);
 }
 
-/* Of many messages the first one's sender is translated, and no more than that is received. */
 static void receive(struct call *call) {
     struct msghdr header;
 
     if (memory_read(call_tid(call), call_argument(call, 1), &header, sizeof(header)) != 0 || header.msg_name == NULL)
         return;
-    if (call->number == __NR_recvmmsg && (unsigned)call_argument(call, 2) > 1)
-        call_set_argument(call, 2, 1);
     call->tracee->name_room = header.msg_namelen;
     call_at_exit(call, translate_sender);
+}
+
+static uint64_t header_of_many(const struct call *call, size_t n) {
+    return call_argument(call, 1) + n * sizeof(struct mmsghdr);
+}
+
+/* As many as the kernel received; the room for each name was read before it wrote their lengths. */
+static void translate_senders(struct call *call) {
+    size_t count = call->registers.result > 0 ? (size_t)call->registers.result : 0;
+    struct mmsghdr header;
+    socklen_t room;
+
+    for (size_t n = 0; n < count && (n + 1) * sizeof(room) <= call->tracee->byte_count; n++) {
+        uint64_t at = header_of_many(call, n);
+        memcpy(&room, call->tracee->bytes + n * sizeof(room), sizeof(room));
+        if (memory_read(call_tid(call), at, &header, sizeof(header)) == 0 && header.msg_hdr.msg_name != NULL)
+            sockets_translate_back(call, (uint64_t)(uintptr_t)header.msg_hdr.msg_name,
+                                   at + offsetof(struct mmsghdr, msg_hdr.msg_namelen), room);
+    }
+}
+
+static void receive_many(struct call *call) {
+    size_t count = (unsigned)call_argument(call, 2) < UIO_MAXIOV ? (unsigned)call_argument(call, 2) : UIO_MAXIOV;
+    socklen_t *rooms = calloc(count + 1, sizeof(*rooms));
+    struct mmsghdr header;
+    size_t known = 0;
+
+    if (rooms == NULL)
+        return;
+    while (known < count && memory_read(call_tid(call), header_of_many(call, known), &header, sizeof(header)) == 0)
+        rooms[known++] = header.msg_hdr.msg_namelen;
+    call->tracee->bytes = (char *)rooms;
+    call->tracee->byte_count = known * sizeof(*rooms);
+    call_at_exit(call, translate_senders);
 }
 
 void datagrams_message_enter(struct call *call) {
@@ -171,6 +204,8 @@ void datagrams_message_enter(struct call *call) {
         send_one(call);
     else if (call->number == __NR_sendmmsg)
         send_first_of_many(call);
+    else if (call->number == __NR_recvmmsg)
+        receive_many(call);
     else
         receive(call);
 }

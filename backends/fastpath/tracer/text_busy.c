@@ -22,6 +22,7 @@
 
 #include "abi.h"
 #include "call.h"
+#include "exec_info.h"
 #include "exec_rights.h"
 #include "memory.h"
 #include "numbers.h"
@@ -51,15 +52,22 @@ struct search {
     bool found;
 };
 
+static bool is_of(const struct dd_info *info, const struct search *search) {
+    return info->magic == DD_INFO_MAGIC && info->program_device == search->device &&
+           info->program_inode == search->inode;
+}
+
+/* The kernel holds writers off from the entry of execve on, and others may know of an exec before its event is seen
+ * here. */
 static void look_at(struct tracee *tracee, void *context) {
     struct search *search = context;
     struct dd_info info;
 
-    if (search->found || (tracee->tgid != 0 && tracee->tgid != tracee->tid) ||
-        memory_read(tracee->tid, DD_LOADER_INFO, &info, offsetof(struct dd_info, pool)) != 0)
+    if (search->found || (tracee->exec && (search->found = is_of(&tracee->exec->info, search))))
         return;
-    search->found = info.magic == DD_INFO_MAGIC && info.program_device == search->device &&
-                    info.program_inode == search->inode;
+    if ((tracee->tgid == 0 || tracee->tgid == tracee->tid) &&
+        memory_read(tracee->tid, DD_LOADER_INFO, &info, offsetof(struct dd_info, pool)) == 0)
+        search->found = is_of(&info, search);
 }
 
 static bool may_write(const struct call *call, const char *host) {

@@ -34,7 +34,7 @@ struct tracee {
     int unit, unit_count;      /* slots.c: the scratch memory it holds */
     unsigned name_room;        /* sockets.c: room for an address that comes back */
     uint64_t header_copy;      /* datagrams.c: where the kernel writes what it sent */
-    char *bytes;               /* listing.c: what the exit stop puts before the kernel's answer; of this call */
+    char *bytes;               /* listing.c, datagrams.c: what the exit stop needs; freed with the call */
     size_t byte_count;
     int lookup_error;          /* translate.c: to be told once the kernel has judged the rest of the call */
     int kept[8], kept_count;   /* descriptors of the tracer's own that paths of this call go through */
