@@ -36,6 +36,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 STORMS = {
     "killed": "killed: all by the signal",
+    "borrowers": "borrowers: each parent went on",
     "threads": "threads: each process became the program",
     "alarms": "alarms: 0 failed in the handler",
     "stops": "stops: each was told",

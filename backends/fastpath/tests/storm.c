@@ -3,7 +3,7 @@
  * Processes that are killed, stopped and interrupted at every moment. Each part prints one line that says what must be
  * so however the moments fell; anything else is a failure.
  *
- *     storm killed|threads|alarms|stops|filter ROUNDS
+ *     storm killed|borrowers|threads|alarms|stops|filter ROUNDS
  *
  * "again" and "exit" are what the parts run.
  */
@@ -66,6 +66,47 @@ static void killed(int rounds) {
         must(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "an end of its own");
     }
     puts("killed: all by the signal");
+}
+
+/* ---- borrowers: a child that borrows its parent's memory is killed among its path calls; the parent wakes up -------- */
+
+/* Kills the process whose id it reads. */
+static pid_t start_killer(int line, unsigned seed) {
+    pid_t victim, killer = fork();
+
+    if (killer != 0)
+        return killer;
+    must(read(line, &victim, sizeof(victim)) == sizeof(victim), "read");
+    wait_a_little(&seed, 1000000);
+    _exit(kill(victim, SIGKILL) != 0);
+}
+
+static pid_t start_borrower(int line) {
+    pid_t child = vfork();
+
+    if (child == 0) {
+        struct stat found;
+        const pid_t own = getpid();
+        for (long sent = write(line, &own, sizeof(own)); sent == sizeof(own);)
+            (void)syscall(SYS_newfstatat, AT_FDCWD, "/", &found, 0);
+        _exit(1);
+    }
+    return child;
+}
+
+static void borrowers(int rounds) {
+    for (int n = 0; n < rounds; n++) {
+        int status, line[2];
+
+        must(pipe(line) == 0, "pipe");
+        pid_t killer = start_killer(line[0], (unsigned)n);
+        pid_t child = start_borrower(line[1]);
+        must(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "another end");
+        must(waitpid(killer, &status, 0) == killer && status == 0, "killer");
+        close(line[0]);
+        close(line[1]);
+    }
+    puts("borrowers: each parent went on");
 }
 
 /* ---- threads: all threads of a process exec at once; one wins, and all others are gone ---------------------------- */
@@ -223,7 +264,8 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(int rounds);
-    } parts[] = {{"killed", killed}, {"threads", threads}, {"alarms", alarms}, {"stops", stops}, {"filter", filter}};
+    } parts[] = {{"killed", killed}, {"borrowers", borrowers}, {"threads", threads}, {"alarms", alarms},
+                 {"stops", stops},   {"filter", filter}};
 
     self = argv[0];
     if (argc > 1 && strcmp(argv[1], "again") == 0)
