@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from traced import ENVIRON, TIME_LIMIT, SmallGuest, answers, built
+from tracer_exec_files import with_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,6 +145,46 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_crash_reporter_that_would_attach_is_refused_and_goes_on(guest: SmallGuest) -> None:
     done = guest.traced("/usr/bin/python3", "-S", "-c", CRASH_REPORTER)
     assert answers(done) == (0, ["-1 EPERM", "-1 EPERM", "True", "0"], "")
+
+
+INTERPRETERS = """
+import os, shutil, subprocess, sys, time
+os.chdir("/spot")
+def tried(what):
+    try:
+        done = subprocess.run(["/spot/program"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        print(what, done.returncode, done.stdout, done.stderr, flush=True)
+    except OSError as error:
+        print(what, type(error).__name__, error.errno, flush=True)
+os.mkdir("folder-1")
+shutil.copy("/lib64/ld-linux-x86-64.so.2", "folder-1/linker")
+os.symlink("folder-1", "folder")
+while time.time() < os.stat("folder/linker").st_ctime + 2.5:  # so old that it is remembered
+    time.sleep(0.05)
+tried("first"); tried("second")
+writer = open("folder/linker", "r+b"); tried("writer"); writer.close(); tried("no writer")
+os.rename("folder-1", "folder-2"); tried("moved away")
+os.unlink("folder"); os.symlink("folder-2", "folder"); tried("found again")
+os.chmod("folder/linker", 0o644); tried("not executable"); os.chmod("folder/linker", 0o755); tried("executable")
+os.rename("folder/linker", "folder/kept"); tried("gone")
+shutil.copy("/bin/true", "folder/linker"); os.chmod("folder/linker", 0o755); tried("another")
+os.replace("folder/kept", "folder/linker"); tried("back")
+os.truncate("folder/linker", 100); tried("cut")
+"""
+
+
+def test_an_interpreter_is_remembered_only_as_long_as_it_is_the_same(tmp_path: Path) -> None:
+    outputs = []
+    for kind in ("truth", "traced"):
+        guest = SmallGuest(tmp_path / kind)
+        program = guest.work / "program"
+        program.write_bytes(with_interpreter(Path("/bin/true").read_bytes(), b"/spot/folder/linker\0"))
+        program.chmod(0o755)
+        run = guest.truth if kind == "truth" else guest.traced
+        outputs.append(answers(run("/usr/bin/python3", "-S", "-c", INTERPRETERS)))
+    assert outputs[0][0] == 0, outputs[0]
+    assert outputs[1] == outputs[0]
+    assert outputs[0][1][0] == "first 0 b'' b''"
 
 
 def elf_of_32_bits() -> bytes:

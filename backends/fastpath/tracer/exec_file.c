@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "exec_rights.h"
@@ -41,9 +42,10 @@ bool exec_file_has_no_writer(int descriptor) {
     return fcntl(descriptor, F_SETLEASE, F_RDLCK) == 0 && fcntl(descriptor, F_SETLEASE, F_UNLCK) == 0;
 }
 
-/* faccessat(2) asks with the real ids, which a borrower of rights does not change. */
+/* faccessat(2) asks with the real ids, which a borrower of rights does not change. A raw call: glibc's makes
+ * faccessat2, which an Android app may not. */
 static bool may_execute(const char *path, bool borrowed) {
-    return !borrowed && faccessat(AT_FDCWD, path, X_OK, 0) == 0;
+    return !borrowed && syscall(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
 }
 
 static int open_permitted(const char *path, enum dd_mode mode, bool borrowed) {

@@ -6,6 +6,7 @@
  *  - To look it up and check it anew costs a third of what the tracer does at an execve. What is remembered is used
  *    only while two calls show that it is right: its name below the host path of the guest's root still leads to the
  *    same inode, with the same ctime (so with the same owner, mode and content), and nobody has it open for writing.
+ *  - That is also where the loader opens it, so a folder on the way may have moved.
  *  - The host finds that file by links in the host's terms. Where a guest's terms differ (a bind or an absolute link on
  *    the way) another inode or none is found, and nothing is remembered.
  *  - A ctime of the last second says little: on kernels before 6.13 two changes within a tick look alike.
@@ -30,8 +31,7 @@
 static struct {
     int descriptor; /* the file's, of the tracer's own; 0: nothing is remembered */
     char name[PATH_MAX];
-    char literal[2 * PATH_MAX]; /* the name behind the root's host path */
-    char host[PATH_MAX];
+    char literal[PATH_MAX]; /* the name behind the root's host path */
     struct stat status;
 } memory;
 
@@ -49,7 +49,7 @@ bool exec_interpreter_remembered(const struct call *call, const char *name, stru
         return false;
     file->descriptor = -1;
     file->by_descriptor = file->by_other = false;
-    strcpy(file->host, memory.host);
+    strcpy(file->host, memory.literal);
     return true;
 }
 
@@ -65,15 +65,14 @@ void exec_interpreter_remember(const struct call *call, const char *name, struct
     if (memory.descriptor != 0)
         close(memory.descriptor);
     memory.descriptor = 0;
-    if (name[0] != '/' || file->by_descriptor || strlen(file->host) >= sizeof(memory.host) ||
-        !credentials_same(call->tracee))
+    if (name[0] != '/' || file->by_descriptor || !credentials_same(call->tracee))
         return;
     strcpy(memory.name, name);
-    snprintf(memory.literal, sizeof(memory.literal), "%s%s", call->tracer->root, name);
+    if (snprintf(memory.literal, PATH_MAX, "%s%s", call->tracer->root, name) >= PATH_MAX)
+        return;
     if (fstat(file->descriptor, &memory.status) != 0 || stat(memory.literal, &status) != 0 ||
         !same_file(&status, &memory.status) || !is_settled(&status))
         return;
-    strcpy(memory.host, file->host);
     memory.descriptor = file->descriptor;
     file->descriptor = -1;
 }

@@ -11,7 +11,7 @@ struct call;
 struct exec_file;
 
 /* Whether the interpreter of this name is still the one that was remembered, and may be executed by the caller. Then
- * `file` has its host path, and no descriptor. */
+ * `file` has a host path that leads there, and no descriptor. */
 bool exec_interpreter_remembered(const struct call *call, const char *name, struct exec_file *file);
 
 /* Remembers an interpreter that was found good. Its descriptor may be taken. */
