@@ -78,7 +78,7 @@ def test_a_tracer_killed_during_a_burst_takes_all_along(guest: SmallGuest, round
     program = guest.add(built("storm"))
     for n in range(rounds):
         marker = f"DD_TEST_STORM={os.getpid()}-{n}"
-        script = f"echo ready; {program} killed 100000 & {program} threads 100000 & {program} killed 100000"
+        script = f"echo ready; {program} killed 100000 & {program} threads 100000 & {program} borrowers 100000"
         with subprocess.Popen(
             guest.command("/bin/sh", "-c", script), stdout=subprocess.PIPE,
             env={**ENVIRON, marker.partition("=")[0]: marker.partition("=")[2]},
