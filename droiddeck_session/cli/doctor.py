@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import answer, environment
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK
 from droiddeck_session.printable import exact
@@ -30,6 +31,7 @@ def doctor(*, as_json: bool) -> int:
     """
     from droiddeck_session.diagnostics.doctor import examine, healthy, surroundings  # noqa: PLC0415 - heavy imports
 
+    tidy_up_first()
     findings = examine(surroundings(environment()))
     if as_json:
         found = tuple(findings)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import click
 
 from droiddeck_session import settings
 from droiddeck_session.cli.completion import guest_names
+from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import answer, environment, note
 from droiddeck_session.errors import UsageError
 from droiddeck_session.guest import create as making
@@ -26,7 +26,6 @@ from droiddeck_session.printable import exact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import FrameType
 
     from droiddeck_session.guest.store import Guest
     from droiddeck_session.paths import Directories
@@ -61,7 +60,8 @@ def create(name: str, suite: str, arch: str | None, include: str, *, as_json: bo
     folders, store = _store()
     words = tuple(word for word in include.replace(",", " ").split() if word)
     recipe = making.Recipe(name=name, suite=suite, arch=arch, include=words)
-    with _ending_on_signals(), _progress() as tell:
+    tidy_up_first(say_so=True)
+    with _progress() as tell:
         made = making.create(
             store, recipe, cache=folders.cache, environ=environment(), points=_points(folders), tell=tell
         )
@@ -76,9 +76,9 @@ def import_(source: str, name: str | None, *, as_json: bool) -> None:
     """Take in a rootfs: a tar archive, or a folder."""
     folders, store = _store()
     chosen = name if name is not None else default_name(source)
-    with _ending_on_signals():
-        note(f"importing {source} as guest {chosen}")
-        made, left_out = import_tree(store, source, chosen, points=_points(folders))
+    tidy_up_first(say_so=True)
+    note(f"importing {source} as guest {chosen}")
+    made, left_out = import_tree(store, source, chosen, points=_points(folders))
     if left_out:
         note(f"{left_out} device nodes were left out: only root can make them; sessions bind the host's /dev")
     _tell_made(made, as_json=as_json)
@@ -143,8 +143,8 @@ def remove(name: str, *, yes: bool, as_json: bool) -> None:
             )
         if not click.confirm(f"Remove guest {exact(name)} with all that is in {exact(root)}?", err=True):
             raise UsageError(code="NOT_CONFIRMED", message=f"guest {name!r} is kept", hint="answer y, or give --yes")
-    with _ending_on_signals():
-        store.remove(name)
+    tidy_up_first(say_so=True)
+    store.remove(name)
     if as_json:
         answer({"removed": name})
     else:
@@ -159,6 +159,7 @@ def shell(ctx: click.Context, name: str | None, *, as_root: bool) -> int:
     """Start a login shell in a guest, or the program after `--`."""
     from droiddeck_session.session.launch import launch  # noqa: PLC0415 - the other verbs shall not pay for it
 
+    tidy_up_first()
     environ = environment()
     flags: dict[str, object] = {"guest.name": name} if name is not None else {}
     if as_root:
@@ -200,28 +201,6 @@ def _tell_made(made: Guest, *, as_json: bool) -> None:
         answer({"guest": _summary(made)})
     else:
         note(f"guest {made.name} is ready: droiddeck-session guest shell {made.name}")
-
-
-@contextlib.contextmanager
-def _ending_on_signals() -> Iterator[None]:
-    """End with 128+n on the first signal that asks for it, when what was begun is undone; later ones are ignored."""
-    asking = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        for each in asking:
-            signal.signal(each, signal.SIG_IGN)
-        note(f"{signal.Signals(number).name}: cleaning up")
-        sys.exit(128 + number)
-
-    before = {each: signal.getsignal(each) for each in asking}
-    for each in asking:
-        if before[each] != signal.SIG_IGN:
-            signal.signal(each, end)
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 @contextlib.contextmanager

@@ -9,16 +9,14 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final, NoReturn
 
 import click
 
 from droiddeck_session import __version__
+from droiddeck_session.cli import interruption
 from droiddeck_session.cli.output import WRAPPING_VERBS, fail
 from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_SIGNAL_BASE, EXIT_USAGE, DroiddeckError, UsageError
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 # verb: module of cli/, what it is for (shown by --help without importing the module)
 VERBS: Final = {
@@ -80,40 +78,22 @@ def _in_our_form(error: click.ClickException) -> UsageError:
     return UsageError(code="USAGE", message=message, hint=f"{command} --help")
 
 
-def _end_by_exception() -> list[int]:
-    """Make TERM and HUP end us by SystemExit with 128+n, so that what a verb has begun is tidied up.
-
-    Only the first does: systemd sends both, timeout(1) one twice, and the tidying shall not be cut short. What the
-    caller ignores stays ignored; a session's supervisor receives its signals itself.
-
-    Returns:
-        The signal, once it has come.
-    """
-    come: list[int] = []
-    signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
-
-    def end(signum: int, _frame: FrameType | None) -> None:
-        come.append(signum)
-        for number in signals:
-            # Not SIG_IGN: of one that has come already Python would complain.
-            signal.signal(number, lambda _signum, _frame: None)
-        sys.exit(EXIT_SIGNAL_BASE + signum)
-
-    for number in signals:
-        signal.signal(number, end)
-    return come
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit status."""
-    asked_to_end = _end_by_exception()
-    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        _run(sys.argv[1:] if arguments is None else arguments)
+    finally:
+        interruption.end_if_asked()
+
+
+def _run(arguments: list[str]) -> NoReturn:
     verb = _verb(arguments)
     usage_status = EXIT_OWN_FAILURE if verb in WRAPPING_VERBS else EXIT_USAGE
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     try:
         status = droiddeck_session.main(arguments, prog_name="droiddeck-session", standalone_mode=False)
     except DroiddeckError as error:
+        interruption.end_if_asked()
         fail(error, verb=verb, as_json="--json" in own)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -126,13 +106,4 @@ def main(arguments: list[str] | None = None) -> None:
         # The reader of our answer is gone; there is nobody to tell. Python would complain again at its last flush.
         sys.stdout = None
         sys.exit(EXIT_SIGNAL_BASE + signal.SIGPIPE)
-    except Exception:
-        # A library may make another exception of our SystemExit.
-        if asked_to_end:
-            sys.exit(EXIT_SIGNAL_BASE + asked_to_end[0])
-        raise
     sys.exit(status if isinstance(status, int) else 0)
-
-
-if __name__ == "__main__":
-    main()

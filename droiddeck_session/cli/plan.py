@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import answer, environment, note
 from droiddeck_session.cli.session import program_of, request_of, session_options
 from droiddeck_session.cli.setting_flags import given_flags
@@ -37,6 +38,7 @@ def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _show(kind: Kind, options: dict[str, Any]) -> None:
     from droiddeck_session.session.prepare import prepare  # noqa: PLC0415 - --help shall not pay for it
 
+    tidy_up_first()
     forms = [name for name in ("as_json", "as_shell", "as_hostprocess") if options[name]]
     if len(forms) > 1:
         flags = " and ".join("--" + name.removeprefix("as_") for name in forms)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import environment, note
 from droiddeck_session.cli.setting_flags import flag_options, given_flags
 from droiddeck_session.errors import UsageError
@@ -73,6 +74,7 @@ def _launch(kind: Kind, options: dict[str, Any]) -> int:
     from droiddeck_session.processes import hold_closed_descriptors  # noqa: PLC0415 - --help shall not pay for it
     from droiddeck_session.session.launch import launch  # noqa: PLC0415 - as above
 
+    tidy_up_first()
     hold_closed_descriptors()
     return launch(request_of(kind, options), given_flags(options), environ=environment(), tell=note)
 

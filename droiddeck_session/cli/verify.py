@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import answer, environment
 from droiddeck_session.cli.setting_flags import flag_options, given_flags
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK
@@ -42,6 +43,7 @@ def verify(
     """
     from droiddeck_session.diagnostics.verify.suite import prepare  # noqa: PLC0415 - heavy imports
 
+    tidy_up_first()
     suite = prepare(environment(), given_flags(options), backends=backends, cases=cases, thorough=thorough, keep=keep)
     told = _as_json(suite) if as_json else _as_text(suite, one_by_one=bool(cases))
     return EXIT_OK if told else EXIT_CHECK_FAILED

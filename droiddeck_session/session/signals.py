@@ -17,14 +17,17 @@ shell's `&` means the terminal's Ctrl-C, which does not reach the program's grou
 
 from __future__ import annotations
 
+import asyncio
+import collections
 import contextlib
 import signal
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Iterator
+    from collections.abc import Iterator
+    from types import FrameType
 
     from droiddeck_session.session.terminal import Terminal
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 STOP_REQUESTS: Final = frozenset({signal.SIGTERM, signal.SIGHUP})
 ENDING: Final = STOP_REQUESTS | {signal.SIGINT, signal.SIGQUIT}
 RELAYED: Final = frozenset({signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT, signal.SIGTSTP})
+RECEIVED: Final = ENDING | RELAYED | {signal.SIGCHLD}
 ONE_REQUEST: Final = 0.1
 # Ignored by Python for itself; subprocess gives programs the default again.
 _PYTHONS_OWN: Final = frozenset({signal.SIGPIPE, signal.SIGXFSZ})
@@ -56,7 +60,7 @@ class SignalTarget(Protocol):
 def reset() -> frozenset[int]:
     """Undo what a careless parent left: blocked signals, and ignored ones but HUP. Return those that stay ignored.
 
-    The requests to end are blocked until `received`, which must follow: one that comes in between is the session's.
+    What is for the session is blocked until `received`, which must follow: a signal that comes in between is not lost.
     """
     left: set[int] = set()
     for signum in sorted(signal.valid_signals() - _PYTHONS_OWN - {signal.SIGKILL, signal.SIGSTOP}):
@@ -66,33 +70,64 @@ def reset() -> frozenset[int]:
             left.add(signum)
         else:
             signal.signal(signum, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ENDING)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ENDING | RELAYED)
     return frozenset(left)
 
 
+class Arrivals:
+    """The signals that have arrived, in their order; of one that waits already there is only one, as in the kernel.
+
+    asyncio's own handlers pass each signal as a byte through a pipe: when a thousand children end at once it is full,
+    and what comes then, a request to end too, is lost.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting: collections.deque[signal.Signals] = collections.deque()
+        self._arrived = anyio.Event()
+
+    def handle(self, signum: int, _frame: FrameType | None) -> None:
+        """Note a signal; a handler for signal.signal(). Python calls it between any two instructions."""
+        if signum not in self._waiting:
+            self._waiting.append(signal.Signals(signum))
+        # Wakes the loop as well, which Python's own call of this handler does not.
+        self._loop.call_soon_threadsafe(self._arrived.set)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> signal.Signals:
+        while not self._waiting:
+            self._arrived = anyio.Event()
+            if not self._waiting:
+                await self._arrived.wait()
+        return self._waiting.popleft()
+
+
 @contextlib.contextmanager
-def received(ignored: frozenset[int]) -> Iterator[AsyncIterable[signal.Signals]]:
+def received(ignored: frozenset[int]) -> Iterator[Arrivals]:
     """Receive the signals that concern a session, but those that stay ignored.
 
-    Afterwards TERM, HUP and INT are ignored: the process only tidies up, and must not die of an echo meanwhile. QUIT is
-    left as a way out. An outer handler is gone: asyncio puts the default in its place.
+    Afterwards what would end us is ignored: the process only tidies up, and must not die of an echo meanwhile. QUIT is
+    left as a way out, and job control.
     """
-    over = ENDING - ignored - {signal.SIGQUIT}
+    over = (ENDING | {signal.SIGUSR1, signal.SIGUSR2}) - ignored - {signal.SIGQUIT}
+    arrivals = Arrivals()
+    for signum in RECEIVED - ignored:
+        signal.signal(signum, arrivals.handle)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING | RELAYED)
     try:
-        with anyio.open_signal_receiver(*sorted((ENDING | RELAYED | {signal.SIGCHLD}) - ignored)) as arrivals:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-            try:
-                yield arrivals
-            finally:
-                signal.pthread_sigmask(signal.SIG_BLOCK, over)
+        yield arrivals
     finally:
-        for signum in over:
+        # One for which Python has still to call the handler would be lost with a complaint.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, RECEIVED)
+        for signum in RECEIVED - ignored:
             # No handler of Python's, which its shutdown would replace by the default.
-            signal.signal(signum, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, over)
+            signal.signal(signum, signal.SIG_IGN if signum in over else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-async def deliver(arrivals: AsyncIterable[signal.Signals], target: SignalTarget) -> None:
+async def deliver(arrivals: Arrivals, target: SignalTarget) -> None:
     """Hand each signal that arrives to the session."""
     async for signum in arrivals:
         if signum == signal.SIGCHLD:
