@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from droiddeck_session.plan.capabilities import Capabilities
 
 Failure = Literal["", "GUEST_EXIT", "NOT_STARTED", "TRACER_DIED", "STATUS_LOST", "SURVIVORS"]
-_KILLED_FROM_OUTSIDE: Final = (
-    "the main program was killed by SIGKILL from outside: by a person, for lack of memory, or on Android 12 and later "
-    "by the limit on child processes, which the developer options can turn off"
+_KILLED: Final = (
+    "the main program was killed by SIGKILL, which we did not send: by itself, by a person, for lack of memory, or on "
+    "Android 12 and later by the limit on child processes, which the developer options can turn off"
 )
 
 
@@ -91,7 +91,7 @@ def conclude(seen: Seen, capabilities: Capabilities) -> Ending:
         signal=main.signal,
         main_status_known=seen.main is not None,
         how=main.in_words(),
-        reason=_KILLED_FROM_OUTSIDE if main.signal == signal.SIGKILL and not seen.killed else "",
+        reason=_KILLED if main.signal == signal.SIGKILL and not seen.killed else "",
         failure="" if main.status == 0 or seen.stop_requested else "GUEST_EXIT",
     )
 

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import errno
 import fcntl
 import os
 import re
-import shutil
+import shlex
 import signal
+import stat
+import time
 from typing import TYPE_CHECKING, Final, Self
 
 from droiddeck_session.errors import EXIT_SIGNAL_BASE, DroiddeckError, FilesError
-from droiddeck_session.processes import hold_closed_descriptors
+from droiddeck_session.guest.removal import remove_tree
+from droiddeck_session.processes import hold_closed_descriptors, uninterrupted
 from droiddeck_session.session.events import EventLog
 from droiddeck_session.session.log import SessionLog
 from droiddeck_session.session.recovery import COMPLETE, EVENTS, Note, Recovered, finish, recover
@@ -34,6 +38,9 @@ LOCK: Final = "lock"
 LOG: Final = "session.log"
 _NAME: Final = re.compile(r"(\d{4}-\d{2}-\d{2})-(\d{2,})-[a-z0-9-]+")
 _SLUG_LENGTH: Final = 24
+# Seconds: others hold the lock for milliseconds, and as long as it takes to remove old folders.
+_LOCK_LIMIT: Final = 10.0
+_LOCK_PAUSE: Final = 0.01
 _BEFORE_THE_START: Final = "asked to end before the program was started"
 
 
@@ -43,7 +50,7 @@ def slug(label: str) -> str:
 
 
 class SessionFolder:
-    """The folder of a session that this process runs; a context, which finishes it.
+    """The folder of a session that this process runs; `create` makes it, and as a context it finishes itself.
 
     Attributes:
         path: the folder.
@@ -63,11 +70,14 @@ class SessionFolder:
         self._ending = ""
         self._survivors = False
 
-    @classmethod
+    @staticmethod
+    @contextlib.contextmanager
     def create(
-        cls, directories: Directories, label: str, keep: int, *, tell: Callable[[str], None] = lambda _: None
-    ) -> Self:
-        """Make the folder of a new session; finish folders that crashed sessions left, and remove old ones.
+        directories: Directories, label: str, keep: int, *, tell: Callable[[str], None] = lambda _: None
+    ) -> Iterator[SessionFolder]:
+        """Make the folder of a new session, finish those that crashed sessions left, remove old ones; finish it after.
+
+        A request to end may come at any moment: a folder that is made is finished.
 
         Args:
             directories: where the project keeps things.
@@ -76,24 +86,30 @@ class SessionFolder:
             tell: gets each warning for the person at the terminal.
 
         Raises:
-            FilesError: the state directory cannot be written.
+            FilesError: the state directory cannot be written, or another start holds it for too long.
         """
         hold_closed_descriptors()
         sessions = directories.sessions
-        with _naming_state(sessions):
-            sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _locked(sessions):
-                folder = cls(*_make(sessions, label), tell)
-                abandoned = list(_abandoned(sessions))
-                _prune(sessions, keep)
+        with contextlib.ExitStack() as stack:
+            with _naming_state(sessions):
+                sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with _locked(sessions):
+                    with uninterrupted():
+                        folder = stack.enter_context(SessionFolder(*_make(sessions, label), tell))
+                    abandoned = list(_abandoned(sessions))
+                    _prune(sessions, keep)
             folder.record("session.created", label=label)
-        folder.recovered = tuple(recover(path, lock) for path, lock in abandoned)
-        for one in folder.recovered:
+            folder.recover(abandoned)
+            yield folder
+
+    def recover(self, abandoned: Collection[tuple[Path, int]]) -> None:
+        """End what is left of crashed sessions and finish their folders; each comes with its lock."""
+        self.recovered = tuple(recover(path, lock) for path, lock in abandoned)
+        for one in self.recovered:
             ended, survivors = list(one.ended), list(one.survivors)
-            folder.events.emit("session.recovered", of=one.session, ended=ended, survivors=survivors)
+            self.events.emit("session.recovered", of=one.session, ended=ended, survivors=survivors)
             if ended or survivors:
-                folder.log.warning(one.in_words(), of=one.session)
-        return folder
+                self.log.warning(one.in_words(), of=one.session)
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the folder, such as plan.json.
@@ -149,20 +165,23 @@ class SessionFolder:
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         """Record the error as the ending if there is none yet, mark the folder complete, and let its lock go."""
-        if isinstance(error, DroiddeckError):
-            self.failed(error.code, error.message)
-        elif isinstance(error, KeyboardInterrupt):
-            self.stopped(status=EXIT_SIGNAL_BASE + signal.SIGINT, how=_BEFORE_THE_START)
-        elif isinstance(error, SystemExit):
-            self.stopped(status=error.code, how=_BEFORE_THE_START)
-        else:
-            self.failed("ABANDONED", f"given up by {type(error).__name__}" if error else "given up before it started")
-        if not self._survivors:
-            for complaint in finish(self.path, self._ending):
-                self.log.error("not removed", why=complaint)
-        self.events.close()
-        self.log.close()
-        os.close(self._lock)
+        with uninterrupted():
+            if isinstance(error, DroiddeckError):
+                self.failed(error.code, error.message)
+            elif isinstance(error, KeyboardInterrupt):
+                self.stopped(status=EXIT_SIGNAL_BASE + signal.SIGINT, how=_BEFORE_THE_START)
+            elif isinstance(error, SystemExit):
+                self.stopped(status=error.code, how=_BEFORE_THE_START)
+            else:
+                self.failed(
+                    "ABANDONED", f"given up by {type(error).__name__}" if error else "given up before it started"
+                )
+            if not self._survivors:
+                for complaint in finish(self.path, self._ending):
+                    self.log.error("not removed", why=complaint)
+            self.events.close()
+            self.log.close()
+            os.close(self._lock)
 
 
 @contextlib.contextmanager
@@ -179,23 +198,42 @@ def _naming_state(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(sessions: Path) -> Iterator[None]:
-    """Hold the lock under which folders are named, adopted and removed, so none is seen without its own lock."""
-    lock = os.open(sessions / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    """Hold the lock under which folders are named, adopted and removed, so none is seen without its own lock.
+
+    Raises:
+        FilesError: somebody else holds it for too long. Waiting in the kernel would have no limit.
+    """
+    deadline = time.monotonic() + _LOCK_LIMIT
+    while (lock := _try_lock(sessions / ".lock")) is None:
+        if time.monotonic() > deadline:
+            raise FilesError(
+                code="SESSIONS_LOCKED",
+                message=f"another start has held {str(sessions / '.lock')!r} for {_LOCK_LIMIT:.0f} seconds",
+                hint=f"see who holds it: fuser -v {shlex.quote(str(sessions / '.lock'))}",
+            )
+        time.sleep(_LOCK_PAUSE)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
         os.close(lock)
 
 
-def _try_lock(folder: Path) -> int | None:
-    """Take a folder's own lock; None while its session lives."""
-    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
+def _try_lock(path: Path) -> int | None:
+    """Take the lock that a file is for; None while somebody holds it.
+
+    Raises:
+        OSError: it cannot be opened, or is no plain file: a fifo would keep us waiting for what it says.
+    """
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    with contextlib.ExitStack() as undone:
+        undone.callback(os.close, lock)
+        if not stat.S_ISREG(os.fstat(lock).st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", str(path))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        undone.pop_all()
     return lock
 
 
@@ -217,27 +255,36 @@ def _make(sessions: Path, label: str) -> tuple[Path, int]:
         except FileExistsError:
             number += 1
             continue
-        lock = _try_lock(path)
+        lock = _try_lock(path / LOCK)
         if lock is not None:
             return path, lock
 
 
 def _abandoned(sessions: Path) -> Iterator[tuple[Path, int]]:
     for path in _folders(sessions):
-        if not (path / COMPLETE).exists():
-            with contextlib.suppress(OSError):
-                lock = _try_lock(path)
-                if lock is not None:
-                    yield path, lock
+        # One that cannot be looked into is nobody's reason not to start.
+        with contextlib.suppress(OSError):
+            if not (path / COMPLETE).exists() and (lock := _try_lock(path / LOCK)) is not None:
+                yield path, lock
 
 
 def _prune(sessions: Path, keep: int) -> None:
-    complete = [path for path in _folders(sessions) if (path / COMPLETE).exists()]
+    complete = [path for path in _folders(sessions) if _is_complete(path)]
     for path in complete[: max(0, len(complete) - keep)]:
-        with contextlib.suppress(OSError):
-            lock = _try_lock(path)
+        with contextlib.suppress(OSError, DroiddeckError):
+            lock = _try_lock(path / LOCK)
             if lock is not None:
-                # Without the mark first: a removal that is cut short is no complete folder.
-                (path / COMPLETE).unlink()
-                shutil.rmtree(path, ignore_errors=True)
-                os.close(lock)
+                try:
+                    # Without the mark first: a removal that is cut short is no complete folder.
+                    (path / COMPLETE).unlink()
+                    # What programs of the guest left in debug/ may be anything.
+                    remove_tree(str(path))
+                finally:
+                    os.close(lock)
+
+
+def _is_complete(path: Path) -> bool:
+    try:
+        return (path / COMPLETE).exists()
+    except OSError:
+        return False

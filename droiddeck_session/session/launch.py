@@ -14,7 +14,6 @@ from droiddeck_session.guest import staging
 from droiddeck_session.guest.store import use
 from droiddeck_session.plan.fast_path import bound
 from droiddeck_session.plan.model import OWN_ORIGIN
-from droiddeck_session.processes import uninterrupted
 from droiddeck_session.session.folder import SessionFolder
 from droiddeck_session.session.foreground import supervise
 from droiddeck_session.session.prepare import Prepared, prepare
@@ -87,16 +86,14 @@ def launch(
     with contextlib.ExitStack() as stack:
         if prepared.guest is not None:
             stack.enter_context(use(prepared.guest))
-        # Whole, or a request to end would leave a folder that nobody finishes.
-        with uninterrupted():
-            folder = stack.enter_context(
-                SessionFolder.create(prepared.directories, label=prepared.plan.label, keep=settings.keep, tell=tell)
-            )
-            _log_start(prepared, folder)
-            concrete = bound(prepared.plan, os.fspath(folder.path), token)
-            folder.write("plan.json", concrete.without_values().to_json() + "\n")
-            staging.stage(concrete)
-            command = prepared.backend.command(concrete, prepared.capabilities)
+        folder = stack.enter_context(
+            SessionFolder.create(prepared.directories, label=prepared.plan.label, keep=settings.keep, tell=tell)
+        )
+        _log_start(prepared, folder)
+        concrete = bound(prepared.plan, os.fspath(folder.path), token)
+        folder.write("plan.json", concrete.without_values().to_json() + "\n")
+        staging.stage(concrete)
+        command = prepared.backend.command(concrete, prepared.capabilities)
         ending = supervise(command, capabilities=prepared.capabilities, token=token, folder=folder, settings=settings)
     return ending.status
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import json
 import os
 import queue
 import signal
@@ -75,7 +76,7 @@ class SessionLog:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def close(self) -> None:
-        """Write what is left, and close the file."""
+        """Write what is left, and close the file. It never fails: a session's status matters more."""
         self._lines.put(None)
         if self._writer is None:
             self._write()
@@ -91,14 +92,14 @@ class SessionLog:
         line = self._lines.get()
         if line is None:
             return
-        structlog = _structlog()
-        logger = structlog.wrap_logger(
-            _File(self._file),
-            wrapper_class=structlog.BoundLogger,
-            processors=[structlog.processors.add_log_level, structlog.processors.JSONRenderer()],
-        )
+        file = _File(self._file)
+        try:
+            write = _with_structlog(file)
+        except Exception as error:  # noqa: BLE001 - an import that late can fail in any way, and the lines matter more
+            write = _without_structlog(file)
+            write(_Line("warning", "structlog cannot be imported", {"session": self._session, "why": repr(error)}))
         while line is not None:
-            getattr(logger, line.level)(line.event, **line.fields)
+            write(line)
             line = self._lines.get()
 
 
@@ -116,6 +117,20 @@ class _File:
                 os.ftruncate(self._descriptor, size)
 
     warning = error = info
+
+
+def _with_structlog(file: _File) -> Callable[[_Line], None]:
+    structlog = _structlog()
+    logger = structlog.wrap_logger(
+        file,
+        wrapper_class=structlog.BoundLogger,
+        processors=[structlog.processors.add_log_level, structlog.processors.JSONRenderer()],
+    )
+    return lambda line: getattr(logger, line.level)(line.event, **line.fields)
+
+
+def _without_structlog(file: _File) -> Callable[[_Line], None]:
+    return lambda line: file.info(json.dumps({**line.fields, "event": line.event, "level": line.level}))
 
 
 def _structlog() -> Any:

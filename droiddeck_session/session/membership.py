@@ -14,7 +14,7 @@ import os
 import signal
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -105,6 +105,26 @@ def children(pid: int) -> list[int]:
         return [process.pid for process in sorted(found, key=lambda process: process.identity.start)]
 
 
+def descends(pid: int, ancestor: int) -> bool:
+    """Whether a process descends from another one now."""
+    seen: set[int] = set()
+    while pid != ancestor:
+        process = read_stat(pid)
+        if process is None or pid in seen:
+            return False
+        seen.add(pid)
+        pid = process.parent
+    return True
+
+
+def read_words(pid: int, name: Literal["cmdline", "environ"]) -> list[bytes]:
+    """Return a process's arguments or its first environment; nothing of one that is gone, a zombie or not ours."""
+    try:
+        return _read(f"/proc/{pid}/{name}").removesuffix(b"\0").split(b"\0")
+    except OSError:
+        return []
+
+
 def send(identity: Identity, signum: int) -> bool:
     """Send a signal to exactly this process; False when it is gone or not ours to signal."""
     try:
@@ -153,10 +173,7 @@ class Membership:
         )
 
     def _carries_token(self, pid: int) -> bool:
-        try:
-            return self._entry in _read(f"/proc/{pid}/environ").split(b"\0")
-        except OSError:
-            return False
+        return self._entry in read_words(pid, "environ")
 
 
 def _descendants(processes: dict[int, ProcessStat], roots: Iterable[int]) -> set[int]:

@@ -4,7 +4,7 @@
 - It waits by pidfd, never through pipes, and descriptors 0 to 2 are the program's own: who holds a pipe open delays
   nothing.
 - **The status is the main program's**, known the moment it ends. Under a wrapper (bwrap, proot) the main program is
-  the wrapper's first child; its status is the kernel's record of it (Linux 6.15), else what the wrapper tells, and
+  a child of the wrapper's; its status is the kernel's record of it (Linux 6.15), else what the wrapper tells, and
   where that is known to be wrong (a tracer that tells the status of whichever process ended last) the status is lost:
   125, and the reason says so.
 - **What the main program leaves** gets TERM at once and KILL after the linger time.
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from droiddeck_session.errors import EXIT_OWN_FAILURE, FilesError
+from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_SIGNAL_BASE, FilesError
 from droiddeck_session.processes import Program, spawn
 from droiddeck_session.session import main_program, signals, sweep
 from droiddeck_session.session.ending import Ending, Seen, conclude
@@ -105,6 +105,9 @@ class Supervisor:
         terminal = self._terminal.to_start_with() if self._terminal else None
         command, report = self._command, self._report
         env = {**command.env, TOKEN_VARIABLE: self._token}
+        if self._capabilities.stays_parent:
+            mark, _, value = main_program.WRAPPER_MARK.decode().partition("=")
+            env[mark] = value
         self._program = spawn(report.argv, env=env, cwd=command.cwd, terminal=terminal, keep=report.keep)
         if self._terminal and terminal is not None:
             self._terminal.note_given(self._pid)
@@ -159,7 +162,7 @@ class Supervisor:
         else:
             self._send_to_group(signum)
         if signum == signal.SIGTSTP:
-            self._stop_with_program(signum)
+            self._stop_with_program(signum, with_group=False)
 
     def hang_up(self) -> None:
         """Treat a lost terminal as HUP, unless a HUP has told of it already."""
@@ -169,15 +172,11 @@ class Supervisor:
 
     def children_changed(self) -> None:
         """Reap orphans that came to us, and see whether the program's group was stopped."""
-        spoken_for = {self._pid, *((self._main.pid,) if self._main else ())}
-        reap_adopted(spoken_for=spoken_for)
-        for pid in spoken_for:
-            try:
-                change = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
-            except ChildProcessError:
-                continue
-            if change is not None and change.si_pid and self._terminal:
-                self._program_stopped(change.si_status)
+        reap_adopted(spoken_for=self._spoken_for())
+        for pid in self._spoken_for():
+            signum = self._stop_notice(pid)
+            if signum is not None and self._terminal:
+                self._program_stopped(signum)
 
     @property
     def _pid(self) -> int:
@@ -187,6 +186,19 @@ class Supervisor:
     def _wrapper(self) -> int | None:
         """The pid of the process between us and the main program, if there is one."""
         return self._pid if self._capabilities.stays_parent else None
+
+    def _spoken_for(self) -> set[int]:
+        """The children whose status somebody waits for."""
+        return {self._pid, *((self._main.pid,) if self._main else ())}
+
+    @staticmethod
+    def _stop_notice(pid: int) -> int | None:
+        """Take the news that a child was stopped: the signal that did it; None where there is none."""
+        try:
+            change = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
+        except ChildProcessError:
+            return None
+        return change.si_status if change is not None and change.si_pid else None
 
     async def _follow_child(self) -> None:
         await anyio.wait_readable(self._program.pidfd)
@@ -200,7 +212,8 @@ class Supervisor:
             self._check_tracer()
 
     async def _follow_main(self) -> None:
-        main = await main_program.below(self._pid, self._membership, wrapper_ended=self._wrapper_ended.is_set)
+        wrapper = main_program.Wrapper(self._pid, self._command.argv, self._token, self._report.child)
+        main = await main_program.below(wrapper, self._membership, wrapper_ended=self._wrapper_ended.is_set)
         if main is None and self._wrapper_ended.is_set() and self._wrapper_killed():
             main = main_program.adopted(self._membership)
         if main is None:
@@ -230,9 +243,11 @@ class Supervisor:
     def _wrapper_killed(self) -> bool:
         return self._wrapper_status is not None and self._wrapper_status.signal is not None
 
-    def _exited_without_starting(self) -> bool:
-        exited = self._wrapper_status is not None and self._wrapper_status.signal is None
-        return exited and self._report.never_started()
+    def _could_not_start(self) -> bool:
+        """Whether the wrapper failed to set up the guest, by itself: 128+n tells that signal n ended what did it."""
+        status = self._wrapper_status
+        failed = status is not None and status.status <= EXIT_SIGNAL_BASE and not self._requests.any
+        return failed and self._report.never_started()
 
     def _check_tracer(self) -> None:
         """See whether a tracer ended before its main program; a mere wrapper may."""
@@ -261,16 +276,23 @@ class Supervisor:
 
     def _program_stopped(self, signum: int) -> None:
         """The program's group was stopped: let it have the terminal that it reached for, or stop with it."""
-        if self._terminal and signum in REACHED_FOR_TERMINAL and self._terminal.is_ours:
+        terminal = self._terminal if signum in REACHED_FOR_TERMINAL else None
+        if terminal:
+            terminal.note_reached_for()
+        if terminal and terminal.is_ours:
             self._continue()
         elif signum in JOB_STOPS:
-            self._stop_with_program(signum)
+            self._stop_with_program(signum, with_group=True)
 
-    def _stop_with_program(self, signum: int) -> None:
+    def _stop_with_program(self, signum: int, *, with_group: bool) -> None:
         foreground = self._terminal is not None and (self._terminal.given or self._terminal.is_ours)
         if self._terminal:
             self._terminal.take_back(members=self._groups())
-        if not stop_ourselves(signum) and foreground:
+        continued = stop_ourselves(signum, with_group=with_group)
+        # The program's own stop, if it came after ours: news of it now would stop us again.
+        for pid in self._spoken_for():
+            self._stop_notice(pid)
+        if not continued and foreground:
             # Our group is orphaned and the kernel stops nobody in it; without us it would not have stopped the
             # program.
             self._continue()
@@ -326,8 +348,7 @@ class Supervisor:
             main=main,
             wrapper=self._wrapper_status if self._wrapper is not None else None,
             had_leftovers=bool(leftovers),
-            # A request to end can reach a wrapper's child before it has become the program; that is no failure.
-            never_started=not self._requests.any and self._exited_without_starting(),
+            never_started=self._could_not_start(),
             tracer_died=self._tracer_died,
             killed=self._killing.is_set(),
             stop_requested=self._stop_requested,

@@ -2,11 +2,11 @@
 """Job control: the program's group owns the terminal while it runs, as under a shell.
 
 - Handed over at the start when our group is the terminal's foreground group. In a pipeline (stdin or stdout is a
-  pipe) our group holds other programs too, such as a pager; there the program gets the terminal only when it reaches
-  for it (SIGTTIN, SIGTTOU).
-- When the program's group is stopped (Ctrl-Z), the terminal is taken back and we stop ourselves with the same signal,
-  so that the shell sees a stopped job; `fg` hands it over again. In an orphaned group, which the kernel does not
-  stop, the program goes on.
+  pipe) our group holds other programs too, such as a pager; there the program gets the terminal only when it has
+  reached for it (SIGTTIN, SIGTTOU).
+- When the program's group is stopped (Ctrl-Z), the terminal is taken back and our group is stopped with the same
+  signal, the rest of a pipeline or a script with us, so that the shell sees a stopped job; `fg` hands it over again.
+  In an orphaned group, which the kernel does not stop, the program goes on.
 - At the end the terminal is taken back. Its attributes are put back to those of the start only when the program did
   not end by itself (a signal ended it): what `stty` sets is meant to stay. Shells do the same.
 """
@@ -42,6 +42,7 @@ class Terminal:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self._given: int | None = None
+        self._due = not (_is_pipe(0) or _is_pipe(1))
         with contextlib.suppress(termios.error):
             self._attributes = termios.tcgetattr(descriptor)
 
@@ -65,15 +66,19 @@ class Terminal:
 
     def to_start_with(self) -> int | None:
         """Return the descriptor whose foreground group the program shall become at its start, or None."""
-        return self.descriptor if self.is_ours and not (_is_pipe(0) or _is_pipe(1)) else None
+        return self.descriptor if self._due and self.is_ours else None
 
     def note_given(self, group: int) -> None:
         """Note that a program was started as the foreground group."""
         self._given = group
 
+    def note_reached_for(self) -> None:
+        """Note that the program wants it: from now on it is handed over in a pipeline too."""
+        self._due = True
+
     def give(self, group: int) -> None:
-        """Make a process group the foreground group, if ours is it now."""
-        if self.is_ours and self._set_foreground(group):
+        """Make a process group the foreground group, if ours is it now and the program's shall be."""
+        if self._due and self.is_ours and self._set_foreground(group):
             self._given = group
 
     def take_back(self, *, members: Collection[int]) -> int | None:
@@ -124,15 +129,22 @@ class Terminal:
         return True
 
 
-def stop_ourselves(signum: int) -> bool:
-    """Stop this process by a job-control signal; False when the kernel did not, because our group is orphaned.
+def stop_ourselves(signum: int, *, with_group: bool) -> bool:
+    """Stop by a job-control signal; False when the kernel did not, because our group is orphaned.
 
     Returns after SIGCONT, which is then delivered to its receiver as well.
+
+    Args:
+        signum: the signal.
+        with_group: whether the others of our process group have still to get it.
     """
     receiver = signal.signal(signum, signal.SIG_DFL)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
     try:
-        os.kill(os.getpid(), signum)
+        if with_group:
+            os.killpg(0, signum)
+        else:
+            os.kill(os.getpid(), signum)
         return signal.SIGCONT in signal.sigpending()
     finally:
         signal.signal(signum, receiver)

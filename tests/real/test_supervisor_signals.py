@@ -195,15 +195,3 @@ def test_a_signal_that_comes_before_the_wrapper_has_started_the_program_waits_fo
     session.event("session.stopping")
     (tmp_path / "go").write_text("go")
     assert session.wait() == 143
-
-
-def test_a_request_that_ends_a_wrapper_s_child_before_it_is_the_program_is_no_failure(tmp_path: Path) -> None:
-    # As bwrap does: its child sets the guest up, and it reports an exit code only of a program that was started.
-    fake = tmp_path / "bwrap"
-    fake.write_text(f"#!/bin/sh\n(echo up > {tmp_path}/up; while :; do sleep 0.02; done)\nexit $?\n")
-    fake.chmod(0o755)
-    session = Supervised(tmp_path / "state", ["true"], wrapper=[str(fake)], capabilities=BWRAP).start()
-    session.event("guest.main_program")
-    session.send(signal.SIGTERM)
-    assert session.wait() == 143
-    assert session.event("session.stopped")["status"] == 143

@@ -100,6 +100,33 @@ def test_ctrl_z_stops_the_job_and_fg_continues_it(
         terminal.expect("STATUS=5")
 
 
+@pytest.mark.parametrize(("wrapper", "capabilities"), BACKENDS)
+def test_in_a_pipeline_too_each_ctrl_z_stops_the_job_and_each_fg_continues_it(
+    tmp_path: Path, wrapper: tuple[str, ...], capabilities: dict[str, Any]
+) -> None:
+    # There Ctrl-Z goes to our own group, and we tell the program.
+    script = f"echo $$ > {tmp_path}/pid; echo UP; while ! [ -e {tmp_path}/go ]; do sleep 0.05; done; echo END"
+    session = Supervised(tmp_path / "state", ["bash", "-c", script], wrapper=wrapper, capabilities=capabilities)
+    with shell() as terminal:
+        terminal.type(f"{shlex.join(session.argv)} | cat; echo STATUS=${{PIPESTATUS[0]}}\n")
+        terminal.expect("\r\nUP\r\n")
+        program = int((tmp_path / "pid").read_text())
+        for _ in range(3):
+            terminal.type("\x1a")
+            terminal.expect("Stopped")
+            terminal.expect("READY> ")
+            until(lambda: state_of(program) in {"T", "t"}, "the program stopped")
+            terminal.type("fg\n")
+            until(lambda: state_of(program) in {"S", "R"}, "the program continued")
+            until(
+                lambda: state_of(parent_of(session.event("guest.started")["pid"])) in {"S", "R"},
+                "the supervisor runs on",
+            )
+        (tmp_path / "go").write_text("go")
+        terminal.expect("END")
+        terminal.expect("READY> ")
+
+
 def test_a_job_in_the_background_stops_when_it_reads_and_goes_on_in_the_foreground(tmp_path: Path) -> None:
     session = Supervised(tmp_path / "state", ["bash", "-c", "read line; echo LINE=$line"])
     with shell() as terminal:

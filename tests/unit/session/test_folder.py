@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import signal
 import stat
 import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +20,7 @@ from supervised import PATH, state_of, until
 
 from droiddeck_session.errors import FilesError, PlanError
 from droiddeck_session.paths import Directories, directories
+from droiddeck_session.session import folder as folder_module
 from droiddeck_session.session import sweep
 from droiddeck_session.session.folder import SessionFolder, slug
 from droiddeck_session.session.membership import Identity, Membership, ProcessStat, children, read_stat
@@ -225,7 +228,7 @@ def test_a_session_that_lives_is_not_taken_for_a_crash(here: Directories) -> Non
 def test_a_state_directory_that_cannot_be_written_is_named_with_a_fix(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     with pytest.raises(FilesError, match="Not a directory") as refusal:
-        SessionFolder.create(directories({"XDG_STATE_HOME": str(tmp_path / "state")}), "x", 5)
+        SessionFolder.create(directories({"XDG_STATE_HOME": str(tmp_path / "state")}), "x", 5).__enter__()
     assert refusal.value.code == "STATE_NOT_WRITABLE"
     assert str(tmp_path / "state") in refusal.value.message
     assert "XDG_STATE_HOME" in refusal.value.hint
@@ -234,3 +237,91 @@ def test_a_state_directory_that_cannot_be_written_is_named_with_a_fix(tmp_path: 
 def test_a_file_of_the_folder_that_cannot_be_written_is_an_error_with_a_fix(here: Directories) -> None:
     with SessionFolder.create(here, "x", 5) as folder, pytest.raises(FilesError, match="cannot be written"):
         folder.write("missing/plan.json", "{}")
+
+
+@pytest.mark.parametrize("odd", ["fifo", "folder", "link", "dangling"])
+def test_a_lock_that_is_no_file_keeps_nobody_from_starting(here: Directories, odd: str) -> None:
+    folder = here.sessions / "2001-02-03-04-odd"
+    folder.mkdir(parents=True)
+    make = {
+        "fifo": os.mkfifo,
+        "folder": lambda path: path.mkdir(),
+        "link": lambda path: path.symlink_to("/dev/zero"),
+        "dangling": lambda path: path.symlink_to(here.sessions / "made by nobody"),
+    }
+    make[odd](folder / "lock")
+    with SessionFolder.create(here, "x", 5) as following:
+        assert following.recovered == ()
+    assert not (here.sessions / "made by nobody").exists()
+
+
+def test_a_folder_that_cannot_be_looked_into_keeps_nobody_from_starting(here: Directories) -> None:
+    here.sessions.mkdir(parents=True)
+    # For root too: whatever is looked up below it fails, and not because it is missing.
+    (here.sessions / "2001-02-03-04-odd").symlink_to("x" * 300)
+    first = run_one(here)
+    run_one(here)
+    run_one(here, keep=1)
+    assert not first.exists()
+
+
+def test_an_old_folder_goes_whatever_the_guest_left_in_it(here: Directories) -> None:
+    first = run_one(here)
+    run_one(here)
+    (first / "debug").mkdir()
+    # Deeper than a path can be long.
+    folder = os.open(first / "debug", os.O_RDONLY)
+    for _ in range(100):
+        os.mkdir("d" * 100, dir_fd=folder)
+        above, folder = folder, os.open("d" * 100, os.O_RDONLY, dir_fd=folder)
+        os.close(above)
+    os.close(folder)
+    (first / "debug").chmod(0)
+    run_one(here, keep=1)
+    assert not first.exists()
+
+
+def test_a_start_that_another_holds_up_says_so_in_the_end(here: Directories, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_module, "_LOCK_LIMIT", 0.1)
+    run_one(here)
+    with (here.sessions / ".lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(FilesError) as refusal:
+            run_one(here)
+    assert refusal.value.code == "SESSIONS_LOCKED"
+    assert str(here.sessions / ".lock") in refusal.value.message
+    assert len(list(here.sessions.glob("2*"))) == 1
+
+
+@pytest.mark.parametrize("held", ["lock", "recovery"])
+def test_a_start_that_waits_can_be_interrupted(here: Directories, held: str) -> None:
+    # In a process of its own: it ends by a signal.
+    run_one(here)
+    code = (
+        "import sys\n"
+        "from droiddeck_session.cli.interruption import tidy_up_first\n"
+        "from droiddeck_session.paths import directories\n"
+        "from droiddeck_session.session import recovery\n"
+        "from droiddeck_session.session.folder import SessionFolder\n"
+        "tidy_up_first()\n"
+        "def waits(*_):\n"
+        "    import time; print('up', flush=True); time.sleep(600)\n"
+        "if sys.argv[2] == 'recovery': recovery.Note.read = waits\n"
+        "else: print('up', flush=True)\n"
+        "with SessionFolder.create(directories({'XDG_STATE_HOME': sys.argv[1]}), 'x', 5): pass\n"
+    )
+    (here.sessions / "2001-02-03-04-crashed").mkdir()
+    with (here.sessions / ".lock").open() as lock:
+        if held == "lock":
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        argv = [sys.executable, "-c", code, str(here.state.parent), held]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"up\n"
+            process.send_signal(signal.SIGTERM)
+            _, told = process.communicate(timeout=30)
+    assert (process.returncode, told) == (143, b"")
+    # A folder that was made is finished.
+    made = list(here.sessions.glob("20*-x"))
+    assert len(made) == (1 if held == "recovery" else 0)
+    assert all((path / COMPLETE).exists() and events(path)[-1]["status"] == 143 for path in made)
