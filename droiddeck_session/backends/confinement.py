@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # What every process of a probe has in its environment, so that none is lost: the membership token (design 3.10).
 MARKER: Final = "DROIDDECK_SESSION"
 EVERYTHING: Final = "everything"
+# File of the scratch folder that holds the marker's value.
+TOKEN: Final = "token"  # noqa: S105 - the name of a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,8 @@ def lay_out(scratch: str, native_probe: str) -> Ground:
     Path(ground.program).chmod(0o755)
     for twin in ("root/usr/bin/env", f"root{ground.program}"):
         Path(ground.host(twin)).hardlink_to(ground.program)
+    # Before anything is started: with it, what a killed probe leaves is found.
+    Path(ground.host(TOKEN)).write_text(ground.token, encoding="ascii")
     for name, content in (
         ("root/only-guest", ground.token), ("only-host", "host"), ("bound/file", "bound"), ("bound-file", "bound"),
         ("read-only/file", "read-only"), ("co:lon/file", "colon"), ("root/bound-file", ""),

@@ -26,12 +26,15 @@ class HostCommand:
         cwd: host path of its working directory.
         report_option: an option that makes the program report on a descriptor as bwrap(1)'s `--json-status-fd` does,
             `exit-code` only if it started the guest's program; who runs the command may insert it after argv[0].
+        leavings: a glob pattern of files that the program makes wherever else, and leaves when it is
+            killed; `{pid}` stands for its process id.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: str
     report_option: str = ""
+    leavings: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +44,14 @@ class ProbeRequest:
     Attributes:
         environ: the caller's environment (PATH, TMPDIR).
         programs: paths from the settings by backend name, where the user chose one.
-        scratch: an empty folder that the probe may fill; it is removed afterwards.
+        scratch: an empty folder that the probe may fill; it is removed afterwards. Empty where nothing is probed.
         machine: as uname(2) has it; selects the native probe program.
     """
 
     environ: Mapping[str, str]
     programs: Mapping[str, str]
-    scratch: str
     machine: str
+    scratch: str = ""
 
 
 class Backend(Protocol):

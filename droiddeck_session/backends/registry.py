@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import importlib.metadata
 import json
 import os
-import shutil
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ from droiddeck_session import __version__
 from droiddeck_session.backends.confinement import EVERYTHING
 from droiddeck_session.backends.probing import PROBE
 from droiddeck_session.backends.programs import fingerprint
+from droiddeck_session.backends.scratch import probe_scratch
 from droiddeck_session.errors import BackendError
 from droiddeck_session.paths import native_file
 from droiddeck_session.plan.capabilities import Capabilities
@@ -79,7 +81,7 @@ def capabilities(backend: Backend, request: ProbeRequest, cache: Path) -> Capabi
 
     Args:
         backend: as `load` returned it.
-        request: for the probe; it gets a folder of its own below `request.scratch`, which is made and removed.
+        request: for the probe, but for its scratch folder, which is made here when there is something to probe.
         cache: the project's cache folder; one that cannot be written is done without.
     """
     file = cache / "probes" / f"{backend.name}.json"
@@ -87,15 +89,14 @@ def capabilities(backend: Backend, request: ProbeRequest, cache: Path) -> Capabi
     cached = _cached(file, key)
     if cached is not None:
         return cached
-    scratch = Path(request.scratch) / backend.name
     try:
-        scratch.mkdir(parents=True, exist_ok=True)
-        found = backend.probe(dataclasses.replace(request, scratch=str(scratch)))
+        with probe_scratch() as folder:
+            scratch = folder / backend.name
+            scratch.mkdir()
+            found = backend.probe(dataclasses.replace(request, scratch=str(scratch)))
     except Exception as error:  # noqa: BLE001 - the interface forbids it, but a third party's probe may do anything
         why = f"its probe failed: {type(error).__name__}: {error}"
         return Capabilities(backend=backend.name, available=False, why_not=why, fix=_DOCTOR)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     if found.available:
         _keep(file, key, found)
     return found
@@ -186,10 +187,23 @@ def _text(path: str) -> str:
 
 def _cached(file: Path, key: str) -> Capabilities | None:
     try:
-        document = json.loads(file.read_bytes())
+        document = json.loads(_plain_file(file))
         return Capabilities.model_validate(document["capabilities"]) if document["key"] == key else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def _plain_file(file: Path) -> bytes:
+    """Return what a file holds.
+
+    Raises:
+        OSError: it cannot be read, or is none: a fifo would keep us waiting for what it says.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as opened:  # noqa: PTH123 - of a descriptor
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", str(file))
+        return opened.read()
 
 
 def _keep(file: Path, key: str, found: Capabilities) -> None:

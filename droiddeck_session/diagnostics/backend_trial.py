@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
-import tempfile
 
 from droiddeck_session import facts, paths, settings
 from droiddeck_session.backends import registry
@@ -27,15 +25,12 @@ def main(name: str) -> int:
     except DroiddeckError:
         # doctor tells of the settings by themselves.
         loaded = settings.LoadedSettings(settings=settings.Settings(), origins={})
-    scratch = tempfile.mkdtemp(prefix="droiddeck-probe-")
+    request = probe_request(environ, loaded, machine=facts.uname().machine)
     try:
-        request = probe_request(environ, loaded, scratch=scratch, machine=facts.uname().machine)
         shown = registry.capabilities(registry.load(name), request, directories.cache)
     except DroiddeckError as error:
         sys.stderr.write(f"{error.message}\n{error.hint}\n")
         return 1
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     sys.stdout.write(json.dumps(shown.model_dump(mode="python")) + "\n")
     return 0
 

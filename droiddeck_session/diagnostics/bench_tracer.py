@@ -167,18 +167,14 @@ def _stands(wanted: Sequence[str], environ: Mapping[str, str], folder: str) -> t
     loaded = settings.load(directories=directories, environ=environ, flags={})
     guest = GuestStore(directories).find(loaded.settings.guest.name)
     stands, skipped = {}, {}
-    scratch = tempfile.mkdtemp(prefix="droiddeck-probe-")
-    try:
-        request = probe_request(environ, loaded, scratch=scratch, machine=facts.uname().machine)
-        for name in wanted:
-            backend = registry.load(name)
-            shown = registry.capabilities(backend, request, directories.cache)
-            if shown.available and EVERYTHING not in shown.leaks:
-                stands[name] = Stand(backend=backend, capabilities=shown, root=guest.root, folder=folder)
-            else:
-                skipped[name] = shown.why_not or "it runs the guest on the host's root"
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    request = probe_request(environ, loaded, machine=facts.uname().machine)
+    for name in wanted:
+        backend = registry.load(name)
+        shown = registry.capabilities(backend, request, directories.cache)
+        if shown.available and EVERYTHING not in shown.leaks:
+            stands[name] = Stand(backend=backend, capabilities=shown, root=guest.root, folder=folder)
+        else:
+            skipped[name] = shown.why_not or "it runs the guest on the host's root"
     if NATIVE not in stands:
         raise FilesError(
             code="NO_BASELINE", message=f"nothing to compare with: {skipped[NATIVE]}", hint="run it as root"

@@ -21,7 +21,7 @@ from droiddeck_session import processes
 from droiddeck_session.errors import FilesError, UsageError
 from droiddeck_session.guest import archives, mirror
 from droiddeck_session.guest.mount_points import make_fixed
-from droiddeck_session.guest.namespaces import USER_NAMESPACE, enclosed, require_user_namespace
+from droiddeck_session.guest.namespaces import USER_NAMESPACE, dying_with_us, enclosed, require_user_namespace
 from droiddeck_session.guest.packages import installed, versions
 from droiddeck_session.guest.store import GuestRecord, require_name, unusable
 
@@ -205,7 +205,7 @@ def _take_over(stage: Stage, recipe: Recipe) -> None:
     """Make all files of the rootfs the caller's: those of other ids of its user namespace as well."""
     owner = ("(", "!", "-uid", "0", "-o", "!", "-gid", "0", ")")
     argv = (*USER_NAMESPACE, "find", os.fspath(stage.rootfs), "-xdev", *owner, "-exec", "chown", "-h", "0:0", "{}", "+")
-    completed = processes.stream(argv, on_line=lambda _: None)
+    completed = processes.stream(dying_with_us(argv), on_line=lambda _: None)
     if completed.returncode != 0:
         raise _failed(recipe, completed, "see that newuidmap and newgidmap work: apt-get install --reinstall uidmap")
 

@@ -18,6 +18,7 @@ from droiddeck_session import processes
 from droiddeck_session.errors import FilesError, UsageError
 from droiddeck_session.guest.create import DISK_FULL, no_space
 from droiddeck_session.guest.mount_points import make_fixed
+from droiddeck_session.guest.namespaces import dying_with_us
 from droiddeck_session.guest.packages import architecture, installed, versions
 from droiddeck_session.guest.store import NAME, NEEDED, GuestRecord
 from droiddeck_session.rootfs import look_up
@@ -134,7 +135,7 @@ def _run(argv: tuple[str, ...], path: str, stage: Stage, *, code: str) -> int:
     said: list[str] = []
     # Not the caller's environment: TAR_OPTIONS would change what tar does.
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
-    completed = processes.stream(argv, on_line=said.append, env=environment)
+    completed = processes.stream(dying_with_us(argv), on_line=said.append, env=environment)
     for line in said:
         climbing = _CLIMBING.search(line)
         if climbing is not None:

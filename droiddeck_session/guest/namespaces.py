@@ -19,7 +19,8 @@ from droiddeck_session.errors import NotPermittedError
 
 USER_NAMESPACE: Final = ("unshare", "--user", "--map-root-user", "--map-auto")
 
-# setpriv ends unshare when we die, unshare ends its child, and with the child, process 1 of its namespace, all end.
+# setpriv(1) has a tool end when we die. When that is unshare, it ends its child, and with the child, process 1 of its
+# namespace, all end.
 _DIES_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL")
 _ENCLOSED: Final = ("--mount", "--pid", "--fork", "--kill-child")
 
@@ -27,7 +28,15 @@ _ENCLOSED: Final = ("--mount", "--pid", "--fork", "--kill-child")
 def enclosed(argv: tuple[str, ...]) -> tuple[str, ...]:
     """Return the argv that runs `argv` as root (the namespace's, if need be) and ends when the caller does."""
     entry = ("unshare",) if os.geteuid() == 0 else USER_NAMESPACE
-    return (*_DIES_WITH_US, *entry, *_ENCLOSED, "--", *argv)
+    return dying_with_us((*entry, *_ENCLOSED, "--", *argv))
+
+
+def dying_with_us(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the argv that runs `argv` so that the kernel kills it when the caller dies, however that comes.
+
+    Android has no setpriv; there a tool whose caller is killed runs to its end.
+    """
+    return (*_DIES_WITH_US, "--", *argv) if shutil.which(_DIES_WITH_US[0]) else argv
 
 
 def require_user_namespace() -> None:

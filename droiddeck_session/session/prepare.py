@@ -7,8 +7,6 @@ that cannot run here, then whatever planning refuses.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +15,6 @@ from droiddeck_session.backends import registry
 from droiddeck_session.backends.interface import ProbeRequest
 from droiddeck_session.guest.store import GuestStore
 from droiddeck_session.plan import build, tables
-from droiddeck_session.processes import uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,11 +40,11 @@ class Prepared:
     capabilities: Capabilities
 
 
-def probe_request(environ: Mapping[str, str], loaded: LoadedSettings, *, scratch: str, machine: str) -> ProbeRequest:
+def probe_request(environ: Mapping[str, str], loaded: LoadedSettings, *, machine: str) -> ProbeRequest:
     """Return what backends may know for their probes: the programs that the settings chose among it."""
     chosen = {"proot": loaded.settings.backend.proot, "bwrap": loaded.settings.backend.bwrap}
     programs = {name: program for name, program in chosen.items() if program is not None}
-    return ProbeRequest(environ=environ, programs=programs, scratch=scratch, machine=machine)
+    return ProbeRequest(environ=environ, programs=programs, machine=machine)
 
 
 def choose_backend(
@@ -58,13 +55,8 @@ def choose_backend(
     Raises:
         BackendError: none can be used; names each with its reason.
     """
-    scratch = tempfile.mkdtemp(prefix="droiddeck-probe-")
-    try:
-        request = probe_request(environ, loaded, scratch=scratch, machine=facts.uname().machine)
-        return registry.choose(loaded.settings.backend.name, request, directories.cache)
-    finally:
-        with uninterrupted():
-            shutil.rmtree(scratch, ignore_errors=True)
+    request = probe_request(environ, loaded, machine=facts.uname().machine)
+    return registry.choose(loaded.settings.backend.name, request, directories.cache)
 
 
 def prepare(request: Request, flags: Mapping[str, object], *, environ: Mapping[str, str]) -> Prepared:

@@ -344,6 +344,8 @@ class Supervisor:
         if not survivors:
             await self._wrapper_ended.wait()
             self.children_changed()
+            if self._command.leavings:
+                sweep.remove_leavings(self._command.leavings, self._pid)
         seen = Seen(
             main=main,
             wrapper=self._wrapper_status if self._wrapper is not None else None,

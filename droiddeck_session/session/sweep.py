@@ -6,7 +6,11 @@ A tracer is spared until its tracees are gone: without it they would run on with
 
 from __future__ import annotations
 
+import contextlib
+import glob
+import os
 import signal
+import stat
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -59,3 +63,12 @@ async def kill(membership: Membership, *, wrapper: int | None = None, limit: flo
             send(member.identity, signal.SIGKILL)
         await anyio.sleep(next(pauses))
     return members
+
+
+def remove_leavings(pattern: str, pid: int) -> None:
+    """Remove the files of ours that a program leaves behind when it is killed; what cannot be removed stays."""
+    for path in glob.glob(pattern.format(pid=pid)):  # noqa: PTH207 - a whole pattern, from the root
+        with contextlib.suppress(OSError):
+            found = os.lstat(path)
+            if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+                os.unlink(path)  # noqa: PTH108 - as lstat above

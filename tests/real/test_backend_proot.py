@@ -5,15 +5,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from backend_trials import BACKENDS, CALLER, DENY_PTRACE, bind, make_plan, probe, probe_request, run
 
 from droiddeck_session.backends.ptrace_check import ptrace_permitted
 from droiddeck_session.plan.capabilities import Capabilities
+from droiddeck_session.session.membership import children
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
 
 pytestmark = pytest.mark.real
 
@@ -139,3 +145,18 @@ def test_a_ptrace_check_that_was_not_built_says_so() -> None:
     permitted, why = ptrace_permitted("pdp11")
     assert not permitted
     assert "pdp11/confinement-probe" in why
+
+
+def test_a_killed_proot_leaves_no_file_in_tmp(cli: CommandLine) -> None:
+    def left() -> set[Path]:
+        return set(Path("/tmp").glob("prooted-*"))
+
+    argv = cli.argv("run", "--backend", "proot", "--", "sh", "-c", "echo up; exec sleep 600")
+    with subprocess.Popen(argv, env=cli.environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        (wrapper,) = children(process.pid)
+        assert any(path.name.startswith(f"prooted-{wrapper}-") for path in left())
+        os.kill(wrapper, signal.SIGKILL)
+        assert process.wait(30) == 125
+    assert not any(path.name.startswith(f"prooted-{wrapper}-") for path in left())

@@ -128,6 +128,21 @@ def test_a_killed_create_takes_its_processes_along_and_the_next_one_clears_up(st
     assert stand_in.entries() == ["demo"]
 
 
+@pytest.mark.parametrize("tool", ["tar", "cp"])
+def test_a_killed_import_takes_its_tool_along(stand_in: StandIn, tmp_path: Path, tool: str) -> None:
+    program = stand_in.place / tool
+    program.write_text('#!/bin/sh\nexec 9>"${0%/*}/alive"\necho up >&9\nexec sleep 600\n')
+    program.chmod(0o755)
+    source = tmp_path / "source"
+    source.touch() if tool == "tar" else source.mkdir()
+    argv = stand_in.cli.argv("guest", "import", str(source), "demo")
+    with subprocess.Popen(argv, env=stand_in.cli.environ, stderr=subprocess.DEVNULL) as process:
+        alive = os.open(stand_in.place / "alive", os.O_RDONLY)
+        assert os.read(alive, 100) == b"up\n"
+        process.kill()
+    all_ended(alive)
+
+
 def test_two_creates_of_one_name_do_not_meet(stand_in: StandIn) -> None:
     process, alive = stand_in.start("demo", stop_at="middle")
     second = stand_in.cli("guest", "create", "demo", "--json")

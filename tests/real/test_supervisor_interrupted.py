@@ -56,3 +56,23 @@ def test_an_interrupted_probe_leaves_nothing(
             os.kill(pid, signal.SIGKILL)
     assert list(scratch.iterdir()) == []
     assert cli.sessions() == []
+
+
+def test_what_a_killed_probe_left_is_cleared_by_the_next(cli: CommandLine, tmp_path: Path) -> None:
+    program, up, scratch = tmp_path / "proot", tmp_path / "up", tmp_path / "scratch"
+    length = f"600.{secrets.randbelow(10**9)}"
+    program.write_text(f"#!/bin/sh\n{HANGS_IN_A_TRIAL}\nsetsid sleep {length} &\necho up > {up}\nexec sleep {length}\n")
+    program.chmod(0o755)
+    scratch.mkdir()
+    own = {"DROIDDECK_BACKEND_PROOT": str(program), "TMPDIR": str(scratch), "XDG_CACHE_HOME": str(tmp_path / "fresh")}
+    with subprocess.Popen(cli.argv("run", "--backend", "proot", "--", "true"), env={**cli.environ, **own}) as process:
+        until(lambda: up.exists() and len(running("sleep", length)) == 2, "the probe hangs")
+        process.kill()
+    assert len(running("sleep", length)) == 2
+    try:
+        assert cli("run", "--backend", "bwrap", "--", "true", env=own).returncode == 0
+        assert running("sleep", length) == []
+    finally:
+        for pid in running("sleep", length):
+            os.kill(pid, signal.SIGKILL)
+    assert list(scratch.iterdir()) == []

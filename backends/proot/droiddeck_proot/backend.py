@@ -7,6 +7,7 @@ is what such builds usually fail at; the variable that this takes is then part o
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from droiddeck_session.plan.model import Plan
 
 _FIX: Final = "install another proot (apt install proot), or name one in the setting backend.proot"
+# Its loader, unpacked: Debian's 5.1.0 knows no PROOT_TMP_DIR and minds no TMPDIR.
+_LEAVINGS: Final = "/tmp/prooted-{pid}-??????"  # noqa: S108 - the program's choice
 _NEEDED: Final = ("r", "b", "w")
 
 # A proot that was built with its loader beside it instead of inside: the end of the program's path, the loader's name.
@@ -64,7 +67,7 @@ class ProotBackend:
         Raises:
             BackendError: the plan asks for something that the probe did not show.
         """
-        return proot_style.host_command(plan, capabilities)
+        return dataclasses.replace(proot_style.host_command(plan, capabilities), leavings=_LEAVINGS)
 
     def _try(self, provisional: Capabilities, request: ProbeRequest, name: str) -> Capabilities:
         scratch = Path(request.scratch) / name

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -115,18 +113,12 @@ def prepare(
     directories = paths.directories(environ)
     loaded = settings.load(directories=directories, environ=environ, flags=flags)
     guest = GuestStore(directories).find(loaded.settings.guest.name)
-    scratch = tempfile.mkdtemp(prefix="droiddeck-probe-")
-    try:
-        request = probe_request(environ, loaded, scratch=scratch, machine=facts.uname().machine)
-        wanted = backends or [name for name in registry.names() if name != TRUTH]
-        truth, *others = (
-            _contender(
-                name, registry.load(name), registry.capabilities(registry.load(name), request, directories.cache)
-            )
-            for name in (TRUTH, *wanted)
-        )
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    request = probe_request(environ, loaded, machine=facts.uname().machine)
+    wanted = backends or [name for name in registry.names() if name != TRUTH]
+    truth, *others = (
+        _contender(name, registry.load(name), registry.capabilities(registry.load(name), request, directories.cache))
+        for name in (TRUTH, *wanted)
+    )
     for contender in (truth, *(others if backends else ())):
         if contender.capabilities is not None and not contender.capabilities.available:
             raise BackendError(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -251,3 +252,11 @@ def test_the_direct_backend_may_be_named_though_it_confines_nothing(
     serve(monkeypatch, direct=EVERYTHING.model_copy(update={"rootfs": False}))
     backend, _ = registry.choose("direct", probe_request(tmp_path / "scratch"), tmp_path / "cache")
     assert backend.name == "direct"
+
+
+@pytest.mark.parametrize("odd", ["fifo", "folder"])
+def test_a_cache_that_is_no_file_is_done_without(third: type[Third], tmp_path: Path, odd: str) -> None:
+    place = tmp_path / "cache" / "probes" / "third.json"
+    place.parent.mkdir(parents=True)
+    os.mkfifo(place) if odd == "fifo" else place.mkdir()
+    assert registry.capabilities(third(), probe_request(tmp_path), tmp_path / "cache") == GOOD

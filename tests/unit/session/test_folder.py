@@ -27,6 +27,7 @@ from droiddeck_session.session.membership import Identity, Membership, ProcessSt
 from droiddeck_session.session.recovery import COMPLETE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -243,8 +244,8 @@ def test_a_file_of_the_folder_that_cannot_be_written_is_an_error_with_a_fix(here
 def test_a_lock_that_is_no_file_keeps_nobody_from_starting(here: Directories, odd: str) -> None:
     folder = here.sessions / "2001-02-03-04-odd"
     folder.mkdir(parents=True)
-    make = {
-        "fifo": os.mkfifo,
+    make: dict[str, Callable[[Path], None]] = {
+        "fifo": lambda path: os.mkfifo(path, 0o600),
         "folder": lambda path: path.mkdir(),
         "link": lambda path: path.symlink_to("/dev/zero"),
         "dangling": lambda path: path.symlink_to(here.sessions / "made by nobody"),
