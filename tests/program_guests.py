@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from conftest import cache_home, command_line
 
+from droiddeck_session.guest import mirror
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -33,22 +35,21 @@ def program_root(test_cache: Path, folder: Path, suite: str) -> Path:
     return made_guest(test_cache, folder, "programs", suite=suite, packages=PACKAGES)
 
 
-def made_guest(
-    test_cache: Path, folder: Path, name: str, *, suite: str, packages: tuple[str, ...], architectures: str = ""
-) -> Path:
+def made_guest(test_cache: Path, folder: Path, name: str, *, suite: str, packages: tuple[str, ...]) -> Path:
     """Return the rootfs of a guest, made by mmdebstrap and taken in by `guest import` where the cache has none.
 
     Not by `guest create`, which trusts a clock: the lists of a suite that is still changing are valid for a week.
     """
-    recipe = hashlib.sha256(repr((suite, packages, architectures, os.geteuid())).encode()).hexdigest()[:12]
+    recipe = hashlib.sha256(repr((suite, packages, os.geteuid())).encode()).hexdigest()[:12]
     data = test_cache / f"{name}-{suite}-{recipe}"
     cli = command_line(folder, data=data, cache=cache_home())
     if name.encode() not in cli("guest", "list").stdout.split():
         archive = folder / "rootfs.tar"
         command = ["mmdebstrap", "--variant=minbase", "--format=tar", f"--include={','.join(packages)}"]
-        command += [f"--architectures={architectures}"] if architectures else []
         command += ['--aptopt=Acquire::Languages "none"', '--aptopt=Acquire::Check-Valid-Until "false"']
-        subprocess.run([*command, suite, archive], check=True, capture_output=True, timeout=1800)
+        # The release alone: a mirror may be late with what comes after it.
+        sources = mirror.sources(suite, mirror.require_keyring())[:1]
+        subprocess.run([*command, suite, archive, *sources], check=True, capture_output=True, timeout=1800)
         taken = cli("guest", "import", str(archive), name, time_limit=600)
         assert taken.returncode == 0, taken.stderr.decode()
         archive.unlink()
