@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from droiddeck_session import __version__, processes
-from droiddeck_session.diagnostics import bench_tracer
+from droiddeck_session.diagnostics import bench_table, bench_tracer
 from droiddeck_session.errors import DroiddeckError
 from droiddeck_session.plan.request import Request
 from droiddeck_session.session.launch import staged_command
@@ -150,7 +150,10 @@ def main(arguments: Sequence[str]) -> int:
         type=int,
         help=f"times that each figure is taken ({ROUNDS}, for tracer {bench_tracer.ROUNDS})",
     )
+    parser.add_argument("--table", action="store_true", help="tracer: Markdown tables instead of JSON")
     given = parser.parse_args(arguments)
+    if given.table and given.name != "tracer":
+        parser.error("--table is for tracer")
     if given.rounds is not None and given.rounds < 1:
         parser.error("--rounds must be 1 or more")
     environ = dict(os.environ)
@@ -159,6 +162,9 @@ def main(arguments: Sequence[str]) -> int:
     except DroiddeckError as error:
         sys.stderr.write(f"{error.message}\n  hint: {error.hint}\n")
         return error.exit_status
+    if given.table:
+        sys.stdout.write(bench_table.tables(measured, bench_tracer.NATIVE) + "\n")
+        return 0
     sys.stdout.write(json.dumps({"benchmark": given.name, "machine": machine(), **measured}, indent=1) + "\n")
     return 0
 

@@ -3,6 +3,7 @@
 
 All backends take turns in each round, in an order that moves on, so what slows the machine down slows each of them.
 `native` is the chroot backend: the same files without a tracer. Pinned means that tracer and guest share one core.
+How often a call is stopped is counted, not timed (backends/fastpath/bench/calls.c).
 """
 
 from __future__ import annotations
@@ -47,7 +48,14 @@ PROGRAMS: Final = {
     "find -size, 2.7k files": ("find", f"{_PLACE}/tree", "-size", "+1"),
     "cp -r, 2.7k files": ("cp", "-r", f"{_PLACE}/tree", f"{_PLACE}/copy"),
     "sh, 50 x true": ("sh", "-c", "i=0; while [ $i -lt 50 ]; do /bin/true; i=$((i+1)); done"),
+    "python3, no import": ("python3", "-ISBc", "pass"),
+    # Where the guest has them.
+    "git status, 2.7k files": ("git", "-C", f"{_PLACE}/repository", "status"),
+    "gcc, hello": ("gcc", "-o", f"{_PLACE}/hello", f"{_PLACE}/hello.c"),
 }
+_REPOSITORY: Final = f"cp -r {_PLACE}/tree {_PLACE}/repository && cd {_PLACE}/repository && git init -q && git add ."
+_HELLO: Final = '#include <stdio.h>\nint main(void) { return puts("hello") == EOF; }\n'
+
 # How many decimals a figure has that says anything.
 _DIGITS: Final = 3
 
@@ -72,6 +80,18 @@ class Stand:
         pinned = () if core is None else ("taskset", "--cpu-list", str(core))
         done = processes.run((*pinned, *host.argv), env=host.env, cwd=host.cwd, time_limit=_TIME_LIMIT, check=True)
         return done.stdout.decode()
+
+    def calls(self, seconds: float, *, core: int | None) -> tuple[dict[str, float | None], dict[str, float]]:
+        """Time the calls, each for about so many seconds.
+
+        Returns:
+            Microseconds by name, None for a call that is answered wrongly, and how often one call waits.
+
+        Raises:
+            ProcessError: the bench's program failed.
+        """
+        times, waits = map(json.loads, self.run((_PLACE + "/deep", str(seconds)), core=core).splitlines())
+        return times, waits
 
     def _plan(self, words: Sequence[str]) -> Plan:
         binds = ((self.folder, _PLACE), ("/proc", "/proc"), ("/dev", "/dev"))
@@ -116,8 +136,11 @@ def tracer(
         stands, skipped = _stands(wanted, environ, folder)
         core = max(os.sched_getaffinity(0))
         with use(GuestStore(paths.directories(environ)).find(_guest(environ))):
+            with contextlib.suppress(processes.ProcessError):  # no git, no figure of it
+                stands[NATIVE].run(("run", "sh", "-c", _REPOSITORY), core=core)
             return {
                 "skipped": skipped,
+                "stops": _stops(stands, core),
                 "pinned": _measured(stands, rounds, seconds, programs, core=core),
                 "unpinned": _measured(stands, rounds, seconds, programs, core=None),
             }
@@ -137,12 +160,25 @@ def _measured(
     return {what: _figures(by_name) for what, by_name in times.items()}
 
 
+def _stops(stands: Mapping[str, Stand], core: int) -> dict[str, dict[str, float]]:
+    """Return how often a tracer stops each call: how often it waits, less how often it does without a tracer."""
+    waits = {name: stand.calls(0, core=core)[1] for name, stand in stands.items()}
+    return {
+        call: {
+            name: round(max(counted[call] - without, 0), 1)
+            for name, counted in waits.items()
+            if name != NATIVE and call in counted
+        }
+        for call, without in waits[NATIVE].items()
+    }
+
+
 def _one_turn(
     stand: Stand, seconds: float, programs: Mapping[str, Sequence[str]], core: int | None
 ) -> Iterator[tuple[str, float]]:
-    calls = stand.run((_PLACE + "/deep", str(seconds)), core=core)
+    times, _ = stand.calls(seconds, core=core)
     # A call that the backend answers wrongly (it is for `verify` to say how) has no time.
-    yield from ((f"{name}, us", taken) for name, taken in json.loads(calls).items() if taken is not None)
+    yield from ((f"{name}, us", taken) for name, taken in times.items() if taken is not None)
     for name, words in programs.items():
         with contextlib.suppress(processes.ProcessError):  # as above: it has no time
             yield f"{name}, ms", float(stand.run(("run", *words), core=core))
@@ -194,6 +230,7 @@ def _lay_out(folder: str) -> None:
     shutil.copy(program, folder)
     for name in ("session/tracer", "deep"):
         Path(folder, name).mkdir(parents=True)
+    Path(folder, "hello.c").write_text(_HELLO)
     for number in range(_FOLDERS):
         below = Path(folder, "tree", f"folder-{number}")
         below.mkdir(parents=True)

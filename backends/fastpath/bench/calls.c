@@ -2,7 +2,8 @@
  *
  * How long one path call takes, and how long a program.
  *
- *     calls FOLDER SECONDS           times each call for about SECONDS: one JSON object, microseconds by name
+ *     calls FOLDER SECONDS           times each call for about SECONDS: two JSON objects by name, a line each:
+ *                                    microseconds, and how often one call had to wait for somebody
  *     calls run PROGRAM [WORD]...    runs a program, its output to /dev/null: milliseconds
  *
  * Rules of this file
@@ -10,6 +11,8 @@
  *  - A call is timed in batches, and the least of the batches' means counts: what a machine adds, it adds to the others.
  *  - FOLDER is made and filled here, deep enough that a path has as many components as those of a Steam library.
  *  - A call that fails where it should not is null: the time of an error is not the time of the call.
+ *  - Each stop for a tracer is one voluntary context switch (getrusage(2), ru_nvcsw): how often a call waits, less how
+ *    often it does so without a tracer, is how often it is stopped. Its children's waits are the call's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -26,12 +30,13 @@
 #include <unistd.h>
 
 #define BATCHES 15
+#define COUNTED 64 /* calls whose waits are counted */
 #define FIRST_BATCH 16
 #define MOST_THREADS 4
 #define ENTRIES 20
 #define BELOW "a/b/c/d/e/f"
 
-static char deep[4096], missing[4096], missing_folder[4096], link_path[4096], folder[4096];
+static char shallow[4096], deep[4096], renamed[4096], missing[4096], missing_folder[4096], link_path[4096], folder[4096];
 static int dirfd_of_folder;
 static char buffer[8192];
 
@@ -52,6 +57,10 @@ static bool call_getppid(void) {
 
 static bool call_fstat(void) {
     return syscall(SYS_fstat, dirfd_of_folder, buffer) == 0;
+}
+
+static bool call_stat_shallow(void) {
+    return syscall(SYS_newfstatat, AT_FDCWD, shallow, buffer, 0) == 0;
 }
 
 static bool call_stat_deep(void) {
@@ -107,6 +116,11 @@ static bool call_mkdir_rmdir(void) {
            syscall(SYS_unlinkat, AT_FDCWD, missing, AT_REMOVEDIR) == 0;
 }
 
+static bool call_rename(void) {
+    return syscall(SYS_renameat2, AT_FDCWD, deep, AT_FDCWD, renamed, 0) == 0 &&
+           syscall(SYS_renameat2, AT_FDCWD, renamed, AT_FDCWD, deep, 0) == 0;
+}
+
 static bool call_chdir(void) {
     return syscall(SYS_chdir, folder) == 0;
 }
@@ -136,6 +150,7 @@ static const struct {
 } calls[] = {
     {"getppid", call_getppid},
     {"fstat", call_fstat},
+    {"stat shallow", call_stat_shallow},
     {"stat deep", call_stat_deep},
     {"open+close", call_open_close},
     {"access", call_access},
@@ -148,6 +163,7 @@ static const struct {
     {"getcwd", call_getcwd},
     {"opendir+readdir", call_opendir},
     {"mkdir+rmdir", call_mkdir_rmdir},
+    {"rename twice", call_rename},
     {"chdir", call_chdir},
     {"thread create+join", call_thread},
     {"fork+exec", call_fork_exec},
@@ -178,6 +194,18 @@ static double timed(bool (*call)(void), double seconds) {
             least = mean;
     }
     return least * 1e6;
+}
+
+static long waits(int who) {
+    struct rusage usage;
+    must(getrusage(who, &usage) == 0, "getrusage");
+    return usage.ru_nvcsw;
+}
+
+static double waits_of_one(bool (*call)(void)) {
+    long before = waits(RUSAGE_SELF) + waits(RUSAGE_CHILDREN);
+    batch(call, COUNTED);
+    return (double)(waits(RUSAGE_SELF) + waits(RUSAGE_CHILDREN) - before) / COUNTED;
 }
 
 static void *many_stats(void *count) {
@@ -217,6 +245,8 @@ static void lay_out(const char *base) {
         *slash = '/';
     }
     snprintf(folder, sizeof(folder), "%s/" BELOW, base);
+    snprintf(shallow, sizeof(shallow), "%s/a", base);
+    snprintf(renamed, sizeof(renamed), "%s/" BELOW "/renamed", base);
     snprintf(deep, sizeof(deep), "%s/" BELOW "/file", base);
     snprintf(missing, sizeof(missing), "%s/" BELOW "/missing", base);
     snprintf(missing_folder, sizeof(missing_folder), "%s/a/missing/c/d/e/f/file", base);
@@ -264,6 +294,10 @@ int main(int argc, char **argv) {
         else
             printf("\"%s\": null, ", calls[i].name);
     for (int threads = 1; threads <= MOST_THREADS; threads *= 2)
-        printf("\"stat in %d threads\": %.4f%s", threads, timed_threads(threads, seconds), threads < MOST_THREADS ? ", " : "}\n");
+        printf("\"stat in %d threads\": %.4f%s", threads, timed_threads(threads, seconds), threads < MOST_THREADS ? ", " : "}\n{");
+    for (size_t i = 0, some = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (calls[i].call())
+            printf("%s\"%s\": %.3f", some++ > 0 ? ", " : "", calls[i].name, waits_of_one(calls[i].call));
+    printf("}\n");
     return 0;
 }
