@@ -15,6 +15,7 @@ import click
 
 from droiddeck_session import __version__
 from droiddeck_session.cli import interruption
+from droiddeck_session.cli.importing import importing
 from droiddeck_session.cli.output import WRAPPING_VERBS, fail
 from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_SIGNAL_BASE, EXIT_USAGE, DroiddeckError, UsageError
 
@@ -44,7 +45,8 @@ class VerbGroup(click.Group):
         """Import the verb's module and return its command of the same name."""
         if cmd_name not in VERBS:
             return None
-        module = importlib.import_module(f"droiddeck_session.cli.{VERBS[cmd_name][0]}")
+        with importing():
+            module = importlib.import_module(f"droiddeck_session.cli.{VERBS[cmd_name][0]}")
         command: click.Command = getattr(module, cmd_name)
         return command
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from droiddeck_session.cli.importing import importing
 from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import environment, note
 from droiddeck_session.cli.setting_flags import flag_options, given_flags
@@ -71,8 +72,9 @@ def request_of(kind: Kind, options: dict[str, Any]) -> Request:
 
 
 def _launch(kind: Kind, options: dict[str, Any]) -> int:
-    from droiddeck_session.processes import hold_closed_descriptors  # noqa: PLC0415 - --help shall not pay for it
-    from droiddeck_session.session.launch import launch  # noqa: PLC0415 - as above
+    with importing():
+        from droiddeck_session.processes import hold_closed_descriptors  # noqa: PLC0415 - --help shall not pay for it
+        from droiddeck_session.session.launch import launch  # noqa: PLC0415 - as above
 
     tidy_up_first()
     hold_closed_descriptors()
