@@ -99,10 +99,19 @@ static int check_folder(const struct dd_result *result) {
     return S_ISDIR(mode) ? 0 : -ENOTDIR;
 }
 
+/* For rename a removed directory (somebody's working directory still) is one. */
+static int check_rename_folder(const struct dd_result *result) {
+    int error = check_folder(result);
+    return error != -ENOENT ? error : 0;
+}
+
+static int check_folders(const struct dd_result results[2]) {
+    int error = check_rename_folder(&results[0]);
+    return error != 0 ? error : check_rename_folder(&results[1]);
+}
+
 static int refuse_rename_between(const struct dd_result results[2]) {
-    int error = check_folder(&results[0]);
-    if (error == 0)
-        error = check_folder(&results[1]);
+    int error = check_folders(results);
     return error != 0 ? error : -EXDEV;
 }
 
@@ -136,12 +145,19 @@ static int refuse_removal(bool of_directory, const struct dd_result *result) {
     return ends_in_slash(result) ? -ENOTDIR : -EBUSY;
 }
 
+static bool is_above(const struct dd_result *upper, const struct dd_result *lower) {
+    return lower->name_length > upper->name_length && lower->host[upper->name_length] == '/' &&
+           memcmp(lower->host, upper->host, upper->name_length) == 0;
+}
+
 /* rename, where all else would be well: `last` is the error. */
 static int refuse_rename(uint64_t flags, const struct dd_result results[2], int last) {
     bool exchange = (flags & RENAME_EXCHANGE) != 0;
     mode_t from, to;
 
-    int error = mode_of(&results[0], &from);
+    int error = check_folders(results);
+    if (error == 0)
+        error = mode_of(&results[0], &from);
     if (error != 0)
         return error;
     bool exists = mode_of(&results[1], &to) == 0;
@@ -153,6 +169,13 @@ static int refuse_rename(uint64_t flags, const struct dd_result results[2], int 
         return -ENOTDIR;
     if (!S_ISDIR(from) && (ends_in_slash(&results[0]) || (!exchange && ends_in_slash(&results[1]))))
         return -ENOTDIR;
+    if (is_above(&results[0], &results[1]))
+        return -EINVAL;
+    if (is_above(&results[1], &results[0]))
+        return exchange ? -EINVAL : -ENOTEMPTY;
+    if (results[0].name_length == results[1].name_length &&
+        memcmp(results[0].host, results[1].host, results[0].name_length) == 0)
+        return 0; /* nothing to do, before anybody asks what it is */
     if (!exists || exchange)
         return last;
     if (S_ISDIR(from) && !S_ISDIR(to))
@@ -208,6 +231,17 @@ static bool lie_in_two_mounts(const struct call *call, const struct dd_result re
     return mount != results[1].mount && !(results[0].magic && mount < 0);
 }
 
+int mount_points_first_error(const struct path_call *row, const struct dd_result *first, int second_error) {
+    mode_t mode;
+    int error = 0;
+
+    if ((row->traits & LINKS) != 0)
+        error = mode_at(first->host, &mode);
+    else if ((row->traits & RENAMES) != 0)
+        error = check_rename_folder(first);
+    return error != 0 ? error : second_error;
+}
+
 int mount_points_refuse(const struct call *call, const struct path_call *row, const struct dd_result results[2]) {
     bool between = (row->traits & (RENAMES | LINKS)) != 0 && lie_in_two_mounts(call, results);
 
@@ -217,7 +251,7 @@ int mount_points_refuse(const struct call *call, const struct path_call *row, co
         return refuse_link_between(results);
     if ((row->traits & REMOVES) != 0)
         return refuse_remove(call, row, &results[0]);
-    if ((row->traits & MAKES) != 0 && is_mount_point(&results[row->paths[1].path != 0]))
-        return -EEXIST;
-    return 0;
+    if ((row->traits & MAKES) == 0 || !is_mount_point(&results[row->paths[1].path != 0]))
+        return 0;
+    return mount_points_first_error(row, &results[0], -EEXIST);
 }

@@ -213,7 +213,7 @@ void translate(struct call *call, const struct path_call *row) {
         if (outcome == ANSWERED)
             return;
         if (outcome < 0) {
-            refuse(call, row, outcome);
+            refuse(call, row, resolved[0] ? mount_points_first_error(row, &results[0], outcome) : outcome);
             return;
         }
         resolved[n] = outcome == RESOLVED;
