@@ -35,12 +35,21 @@ LOADER_CFLAGS = $(ALL_CFLAGS) -I$(FASTPATH) -ffreestanding -fno-stack-protector 
 LOADER_CFLAGS_x86_64 = -mcmodel=large -mgeneral-regs-only -fcf-protection=none
 LOADER_LDFLAGS = -nostdlib -static -no-pie -Wl,-z,max-page-size=65536,-z,noexecstack,--build-id=none \
 	-Wl,--defsym=LOADER_BASE=$(LOADER_BASE),-T,$(FASTPATH)/loader/loader.ld
+# For guests of any glibc from 2.31 on: no version of a symbol is asked for, so nothing newer than the guest's can be.
+# Two segments and no start files: each costs every exec of the guest.
+LIBRARY = $(FASTPATH)/library
+LIBRARY_SOURCES = $(sort $(wildcard $(LIBRARY)/*.c $(LIBRARY)/*_$(MACHINE).S)) \
+	$(addprefix $(FASTPATH)/resolver/,guest_name.c proc_links.c view.c walk.c)
+LIBRARY_CFLAGS = $(filter-out -D_FILE_OFFSET_BITS=64,$(ALL_CFLAGS)) -std=gnu11 -I$(FASTPATH) -DDD_PATH_BUFFER=512 -fPIC \
+	-fno-stack-protector -fno-asynchronous-unwind-tables -U_FORTIFY_SOURCE
+LIBRARY_CFLAGS_x86_64 = -mno-red-zone
+LIBRARY_LDFLAGS = -shared -nostdlib -nostartfiles -Wl,-z,noseparate-code,-z,norelro,-z,now,--hash-style=gnu,--build-id=none
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' droiddeck_session/__init__.py)
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 PROGRAMS = $(BUILD)/confinement-probe
 ifeq ($(MACHINE),x86_64)
-PROGRAMS += $(BUILD)/droiddeck-tracer $(BUILD)/droiddeck-loader
+PROGRAMS += $(BUILD)/droiddeck-tracer $(BUILD)/droiddeck-loader $(BUILD)/libblfastpath.so
 endif
 
 .PHONY: all arm64 machines musl sanitized bench clean
@@ -64,6 +73,10 @@ $(BUILD)/droiddeck-tracer: $(TRACER_SOURCES) $(FASTPATH_HEADERS) Makefile
 $(BUILD)/droiddeck-loader: $(LOADER_SOURCES) $(FASTPATH)/loader/loader.ld $(FASTPATH_HEADERS) Makefile
 	@mkdir -p $(@D)
 	$(CC) $(LOADER_CFLAGS) $(LOADER_CFLAGS_$(MACHINE)) $(LOADER_LDFLAGS) -s -o $@.$$$$ $(LOADER_SOURCES) && mv $@.$$$$ $@
+
+$(BUILD)/libblfastpath.so: $(LIBRARY_SOURCES) $(FASTPATH_HEADERS) Makefile
+	@mkdir -p $(@D)
+	$(CC) $(LIBRARY_CFLAGS) $(LIBRARY_CFLAGS_$(MACHINE)) $(LIBRARY_LDFLAGS) -s -o $@.$$$$ $(LIBRARY_SOURCES) && mv $@.$$$$ $@
 
 # What ./dev bench runs inside guests; one folder deeper, so that no wheel has it.
 bench: $(BUILD)/bench/calls

@@ -19,11 +19,19 @@
 #define DD_PAGE_SIZE 4096ULL
 
 /* Where the loader lives: x86-64 beside the native PIE base and outside ASan's shadow; arm64 within 39 bits. The parts are
- * 64 KiB apart, so that 4, 16 and 64 KiB pages all work. */
+ * 64 KiB apart, so that 4, 16 and 64 KiB pages all work. The page's code is `long f(long number, a, b, c, d, e, f)`; on x86-64
+ * whoever has set the system call's own registers may enter at the instruction itself. */
 #if defined(__x86_64__)
 #define DD_LOADER_BASE 0x550000000000ULL
+#define DD_PAGE_SYSCALL (DD_PAGE + 23)
+#define DD_PAGE_CODE                                                                                                   \
+    {0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, 0x48, 0x89, 0xca, 0x4d,                                     \
+     0x89, 0xc2, 0x4d, 0x89, 0xc8, 0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05, 0xc3}
 #elif defined(__aarch64__)
 #define DD_LOADER_BASE 0x5500000000ULL
+#define DD_PAGE_CODE                                                                                                   \
+    {0xe8, 0x03, 0x00, 0xaa, 0xe0, 0x03, 0x01, 0xaa, 0xe1, 0x03, 0x02, 0xaa, 0xe2, 0x03, 0x03, 0xaa, 0xe3, 0x03,       \
+     0x04, 0xaa, 0xe4, 0x03, 0x05, 0xaa, 0xe5, 0x03, 0x06, 0xaa, 0x01, 0x00, 0x00, 0xd4, 0xc0, 0x03, 0x5f, 0xd6}
 #else
 #error "no loader address for this architecture"
 #endif
@@ -37,8 +45,17 @@
 #define DD_SLOT_COUNT 64
 #define DD_SLOT_SIZE 10240ULL
 
-/* The session's epoch page (design 3.5), shared by all its processes: a 64-bit counter at its start. */
+/* The session's epoch page (design 3.5), shared by all its processes: a 64-bit counter at its start. Whoever changes where names
+ * lead (renames, removes a directory or a link, makes a link) raises it before and after: what was remembered or asked in
+ * between counts for nothing. */
 #define DD_EPOCH_PAGE (DD_LOADER_BASE + 0x100000ULL)
+#define DD_EPOCH_SIZE 0x10000ULL /* whole pages wherever a page is 4, 16 or 64 KiB */
+
+/* What the session's library knows of it (struct dd_session, session_page.h): behind the counter in the same file, mapped for
+ * reading. */
+#define DD_SESSION (DD_EPOCH_PAGE + DD_EPOCH_SIZE)
+#define DD_SESSION_SIZE 0x40000ULL
+#define DD_SESSION_MAGIC 0x3173657344445244ULL
 
 /* Entry that the loader adds to the auxiliary vector: its value is the address of struct dd_info. Above all of the kernel's
  * (linux/auxvec.h ends below 64). */
@@ -65,11 +82,17 @@ struct dd_info {
     uint64_t program_inode;
     uint32_t has_ids;        /* emulated, for the auxiliary vector: */
     uint32_t uid, euid, gid, egid;
+    uint32_t has_own_filter; /* the process has put a seccomp filter of its own on */
     char pool[DD_POOL_SIZE];
 };
 
 /* Environment of the tracer and of the guest (spec A.4). */
 #define DD_ENV_FASTPATH "PROOT_FASTPATH"
+#define DD_GUEST_KEY "PROOT_FP_KEY"
+#define DD_GUEST_TTL "PROOT_FP_TTL_MS"
+#define DD_GUEST_OFF "PROOT_FP_OFF"
+#define DD_GUEST_STATS "PROOT_FP_STATS"
+#define DD_GUEST_LOG "PROOT_FP_LOG"
 #define DD_ENV_LOADER "PROOT_LOADER"
 #define DD_ENV_TMP_DIR "PROOT_TMP_DIR"
 #define DD_ENV_NO_SECCOMP "PROOT_NO_SECCOMP"

@@ -53,7 +53,8 @@ static void map_page(struct dd_info *info, size_t page_size) {
         info->key[0] = '\0';
 }
 
-/* Without the epoch page a cache would not hear of others' changes, so without it the fast path is off. */
+/* The epoch page and the session's behind it. Without the first a cache would not hear of others' changes, without the
+ * second there is nothing to resolve by: then the fast path is off. */
 static void map_epoch(struct dd_info *info, size_t page_size) {
     long file, mapped;
 
@@ -61,6 +62,8 @@ static void map_epoch(struct dd_info *info, size_t page_size) {
         return;
     file = system_open(info->pool + info->epoch_at, O_RDWR | O_CLOEXEC);
     mapped = system_mmap(DD_EPOCH_PAGE, page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+    if (!is_error(mapped))
+        mapped = system_mmap(DD_SESSION, DD_SESSION_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED, file, DD_EPOCH_SIZE);
     if (is_error(mapped)) {
         info->epoch_at = 0;
         info->key[0] = '\0';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * The session's epoch page: raised after each call that renames or removes a directory, or makes, removes or renames a
- * link, and before its caller goes on. Without the fast path there is no page and nobody to tell.
+ * The session's epoch page: raised before and after each call that renames or removes a directory, or makes, removes or
+ * renames a link, the latter before its caller goes on. Without the fast path there is no page and nobody to tell.
  */
 #define _GNU_SOURCE
 #include "epoch.h"
@@ -13,18 +13,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi.h"
 #include "call.h"
 #include "path_calls.h"
-
-enum { EPOCH_SIZE = 65536 }; /* whole pages wherever a page is 4, 16 or 64 KiB */
 
 static uint64_t *epoch;
 
 int epoch_open(int descriptor) {
     void *page = MAP_FAILED;
 
-    if (ftruncate(descriptor, EPOCH_SIZE) == 0)
-        page = mmap(NULL, EPOCH_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (ftruncate(descriptor, DD_EPOCH_SIZE + DD_SESSION_SIZE) == 0)
+        page = mmap(NULL, DD_EPOCH_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     int error = page == MAP_FAILED ? -errno : 0;
     close(descriptor);
     if (error == 0)
@@ -45,7 +44,16 @@ bool epoch_concerns(const struct path_call *row, const struct dd_result *result)
     return lstat(result->host, &status) != 0 || S_ISDIR(status.st_mode) || S_ISLNK(status.st_mode);
 }
 
-void epoch_bump_on_success(struct call *call) {
-    if (call->registers.result >= 0)
-        __atomic_add_fetch(epoch, 1, __ATOMIC_SEQ_CST);
+static void bump(void) {
+    __atomic_add_fetch(epoch, 1, __ATOMIC_SEQ_CST);
+}
+
+static void bump_after(struct call *call) {
+    (void)call;
+    bump();
+}
+
+void epoch_bump_around(struct call *call) {
+    bump();
+    call_at_exit(call, bump_after);
 }

@@ -18,6 +18,6 @@ int epoch_open(int descriptor);
 /* Whether the call may change where names lead. */
 bool epoch_concerns(const struct path_call *row, const struct dd_result *result);
 
-void epoch_bump_on_success(struct call *call); /* at the exit stop */
+void epoch_bump_around(struct call *call); /* now, and at the exit stop */
 
 #endif

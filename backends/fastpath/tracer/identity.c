@@ -31,6 +31,7 @@
 #include "options.h"
 #include "path_calls.h"
 #include "query.h"
+#include "../session_page.h"
 
 enum { MOST_GROUPS = 64 };
 
@@ -101,6 +102,14 @@ void identity_tell(struct tracee *tracee, struct dd_info *info) {
     info->euid = ids->user.effective;
     info->gid = ids->group.real;
     info->egid = ids->group.effective;
+}
+
+void identity_tell_session(struct dd_session *session) {
+    session->has_ids = emulation.on;
+    session->real_uid = emulation.real_uid;
+    session->real_gid = emulation.real_gid;
+    session->uid = emulation.uid;
+    session->gid = emulation.gid;
 }
 
 void identity_forget(struct tracee *tracee) {

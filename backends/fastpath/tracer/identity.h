@@ -12,6 +12,7 @@
 struct call;
 struct dd_info;
 struct dd_result;
+struct dd_session;
 struct options;
 struct path_call;
 struct tracee;
@@ -32,6 +33,7 @@ void identity_change_descriptor(struct call *call, const struct path_call *row);
 void identity_inherit(struct tracee *child, struct tracee *parent);
 void identity_exec(struct tracee *tracee);
 void identity_tell(struct tracee *tracee, struct dd_info *info); /* what its loader puts into the auxiliary vector */
+void identity_tell_session(struct dd_session *session);
 void identity_forget(struct tracee *tracee);
 
 #endif

@@ -61,6 +61,10 @@ bool kernel_identity_parse(const char *text) {
     return text[1] == '\0';
 }
 
+void kernel_identity_tell(char fields[6][65]) {
+    memcpy(fields, &identity, sizeof(identity));
+}
+
 void kernel_identity_uname(struct call *call) {
     call_answer(call, memory_write(call_tid(call), call_argument(call, 0), &identity, sizeof(identity)));
 }

@@ -11,6 +11,7 @@ struct call;
 struct tracer;
 
 bool kernel_identity_set(void);
+void kernel_identity_tell(char fields[6][65]); /* struct utsname (linux/utsname.h) */
 
 /* Read -k: a release, or `\sysname\nodename\release\version\machine\domainname\hwcap\`. False: it is neither. */
 bool kernel_identity_parse(const char *text);

@@ -18,6 +18,7 @@
 #include "kernel_identity.h"
 #include "listing.h"
 #include "loop.h"
+#include "session_page.h"
 #include "start.h"
 #include "tracer.h"
 
@@ -54,7 +55,9 @@ static void start_fast_path(void) {
     if (descriptor < 0)
         fail("file for the epoch page: %s", strerror(-descriptor));
     /* Whoever of the session drops its rights still counts what it changes. */
-    int error = fchmod(descriptor, 0666) == 0 ? epoch_open(descriptor) : -errno;
+    int error = fchmod(descriptor, 0666) == 0 ? session_page_write(&tracer, descriptor) : -errno;
+    if (error == 0)
+        error = epoch_open(descriptor);
     if (error != 0)
         fail("epoch page %s: %s", tracer.epoch_path, strerror(-error));
 }

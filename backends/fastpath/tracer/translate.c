@@ -201,7 +201,7 @@ static void run(struct call *call, const struct path_call *row, const struct dd_
     if (error != 0)
         call_answer(call, error);
     else if (resolved[0] && epoch_concerns(row, &results[0]))
-        call_at_exit(call, epoch_bump_on_success);
+        epoch_bump_around(call);
 }
 
 void translate(struct call *call, const struct path_call *row) {

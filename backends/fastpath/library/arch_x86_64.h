@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * System calls of the library on x86-64.
+ *
+ * Rules of this file
+ *  - page_call enters the page at the instruction, so no argument moves. The call writes below the stack pointer: the
+ *    library is built without a red zone.
+ *  - raw_call is in the library's own text, so the tracer sees it and answers in guest terms.
+ */
+#ifndef DD_LIBRARY_ARCH_X86_64_H
+#define DD_LIBRARY_ARCH_X86_64_H
+
+#include "abi.h"
+
+static inline long page_call(long number, long a, long b, long c, long d, long e) {
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+
+    __asm__ volatile("call *%[at]"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), [at] "r"(DD_PAGE_SYSCALL)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+static inline long raw_call(long number, long a, long b, long c, long d, long e) {
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+#endif
