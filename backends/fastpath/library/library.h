@@ -111,8 +111,5 @@ long fast_utimens(int directory, const char *path, const void *times, int flags)
 long fast_getxattr(const char *path, const char *name, void *value, size_t size, bool follow);
 long fast_listxattr(const char *path, char *list, size_t size, bool follow);
 long fast_statfs(const char *path, void *status);
-long fast_watch(int descriptor, const char *path, uint32_t mask);
-long fast_connect(int socket, const void *address, unsigned length);
-long fast_uname(void *name);
 
 #endif

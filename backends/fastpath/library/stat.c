@@ -174,10 +174,18 @@ int __fxstatat(int version, int directory, const char *path, struct stat *status
 }
 
 int __xstat(int version, const char *path, struct stat *status) {
+#ifdef SYS_stat
+    if (!fast_is_on() && knows(version))
+        return (int)returned(raw_call(SYS_stat, (long)path, (long)status, 0, 0, 0));
+#endif
     return __fxstatat(version, AT_FDCWD, path, status, 0);
 }
 
 int __lxstat(int version, const char *path, struct stat *status) {
+#ifdef SYS_lstat
+    if (!fast_is_on() && knows(version))
+        return (int)returned(raw_call(SYS_lstat, (long)path, (long)status, 0, 0, 0));
+#endif
     return __fxstatat(version, AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
 }
 

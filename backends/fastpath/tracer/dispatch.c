@@ -16,6 +16,7 @@
 #include "kernel_identity.h"
 #include "listing.h"
 #include "numbers.h"
+#include "own_filter.h"
 #include "readlink.h"
 #include "sockets.h"
 #include "translate.h"
@@ -28,6 +29,8 @@ static void dispatch_conditional(struct call *call) {
         datagrams_socket_enter(call);
     else if (call->number == __NR_getsockopt)
         identity_call(call);
+    else if (call->number == __NR_seccomp || call->number == __NR_prctl)
+        own_filter_enter(call);
     else
         sockets_name_enter(call);
 }

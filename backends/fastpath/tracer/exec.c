@@ -36,6 +36,7 @@
 #include "exec_interpreter.h"
 #include "identity.h"
 #include "memory.h"
+#include "own_filter.h"
 #include "tracer.h"
 
 #ifndef AT_EXECVE_CHECK
@@ -237,6 +238,8 @@ static int prepare(struct tracer *tracer, struct call *call, struct request *req
             exec_info_make(tracer, program, has_interpreter ? &interpreter : NULL, request->head.execfn, comm);
         if (call->tracee->exec)
             identity_tell(call->tracee, &call->tracee->exec->info);
+        if (call->tracee->exec && tracer->key[0] != '\0' && tracer->loaded)
+            call->tracee->exec->info.has_own_filter = own_filter_is_on(call_tid(call));
         error = call->tracee->exec ? exec_loader(call, tracer->loader, request) : -ENAMETOOLONG;
     }
     if (interpreter.descriptor >= 0)

@@ -60,29 +60,32 @@ struct condition {
     int number;
     size_t count;
     struct test tests[2]; /* all must hold */
-    int action;           /* when they do; else the kernel alone */
-    bool only_with_ids;
+    int action; /* when they do; else the next row of the same number, then the kernel alone */
+    enum { ALWAYS, WITH_IDS, WITH_FAST_PATH } when;
 };
 
 enum { SOCKET_TYPE_MASK = 0xf }; /* SOCK_TYPE_MASK (linux/net.h): the rest of the type are flags */
 
 /* What the arguments decide: calls that matter only with an address, and what would break the tracer's hold. */
 static const struct condition conditions[] = {
-    {__NR_socket, 2, {{EQUAL, 0, AF_UNIX}, {LOW_BITS_EQUAL, 1, SOCK_DGRAM}}, ACTION_TRACE, false},
-    {__NR_sendto, 1, {{NOT_NULL, 4, 0}}, ACTION_TRACE, false},
-    {__NR_recvfrom, 1, {{NOT_NULL, 4, 0}}, ACTION_TRACE, false},
-    {__NR_accept, 1, {{NOT_NULL, 1, 0}}, ACTION_TRACE, false},
-    {__NR_accept4, 1, {{NOT_NULL, 1, 0}}, ACTION_TRACE, false},
-    {__NR_getsockopt, 2, {{EQUAL, 1, SOL_SOCKET}, {EQUAL, 2, SO_PEERCRED}}, ACTION_TRACE, true},
+    {__NR_socket, 2, {{EQUAL, 0, AF_UNIX}, {LOW_BITS_EQUAL, 1, SOCK_DGRAM}}, ACTION_TRACE, ALWAYS},
+    {__NR_sendto, 1, {{NOT_NULL, 4, 0}}, ACTION_TRACE, ALWAYS},
+    {__NR_recvfrom, 1, {{NOT_NULL, 4, 0}}, ACTION_TRACE, ALWAYS},
+    {__NR_accept, 1, {{NOT_NULL, 1, 0}}, ACTION_TRACE, ALWAYS},
+    {__NR_accept4, 1, {{NOT_NULL, 1, 0}}, ACTION_TRACE, ALWAYS},
+    {__NR_getsockopt, 2, {{EQUAL, 1, SOL_SOCKET}, {EQUAL, 2, SO_PEERCRED}}, ACTION_TRACE, WITH_IDS},
     /* A process that is not dumpable hides its memory from a tracer without privileges: the wish is granted in word
      * only. */
-    {__NR_prctl, 2, {{EQUAL, 0, PR_SET_DUMPABLE}, {EQUAL, 1, 0}}, 0, false},
+    {__NR_prctl, 2, {{EQUAL, 0, PR_SET_DUMPABLE}, {EQUAL, 1, 0}}, 0, ALWAYS},
     /* A listener answers before the tracer does, and "continue" would let a guest path through. As before Linux 5.0. */
     {__NR_seccomp, 2, {{EQUAL, 0, SECCOMP_SET_MODE_FILTER}, {ANY_BIT, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER}}, EINVAL,
-     false},
+     ALWAYS},
+    /* From then on the in-process library makes no call of its own: the filter may kill for it. */
+    {__NR_seccomp, 1, {{EQUAL, 0, SECCOMP_SET_MODE_FILTER}}, ACTION_TRACE, WITH_FAST_PATH},
+    {__NR_prctl, 1, {{EQUAL, 0, PR_SET_SECCOMP}}, ACTION_TRACE, WITH_FAST_PATH},
     /* As in a chroot: no new user namespace (ids would mean something else), no mounts of one's own. */
-    {__NR_clone, 1, {{ANY_BIT, 0, CLONE_NEWUSER | CLONE_NEWNS}}, EPERM, false},
-    {__NR_unshare, 1, {{ANY_BIT, 0, CLONE_NEWUSER | CLONE_NEWNS}}, EPERM, false},
+    {__NR_clone, 1, {{ANY_BIT, 0, CLONE_NEWUSER | CLONE_NEWNS}}, EPERM, ALWAYS},
+    {__NR_unshare, 1, {{ANY_BIT, 0, CLONE_NEWUSER | CLONE_NEWNS}}, EPERM, ALWAYS},
 };
 
 enum { CONDITION_COUNT = sizeof(conditions) / sizeof(conditions[0]) };
@@ -140,9 +143,14 @@ struct action {
     size_t condition;
 };
 
-static struct action conditional_action(long number, struct filter_needs needs) {
-    for (size_t n = 0; n < CONDITION_COUNT; n++)
-        if (conditions[n].number == number && (needs.ids || !conditions[n].only_with_ids))
+static bool applies(const struct condition *condition, struct filter_needs needs) {
+    return condition->when == ALWAYS || (condition->when == WITH_IDS ? needs.ids : needs.fast_path);
+}
+
+/* From this row on, the first of the number. */
+static struct action conditional_action(size_t from, long number, struct filter_needs needs) {
+    for (size_t n = from; n < CONDITION_COUNT; n++)
+        if (conditions[n].number == number && applies(&conditions[n], needs))
             return (struct action){.kind = JUMP, .target = TAIL_CONDITION, .condition = n};
     return (struct action){.kind = ALLOW};
 }
@@ -159,7 +167,7 @@ static struct action action_of(long number, struct filter_needs needs) {
     case OWNER_MESSAGE:
         return untraced;
     case OWNER_CONDITIONAL:
-        return conditional_action(number, needs);
+        return conditional_action(0, number, needs);
     case OWNER_EPERM:
         return (struct action){.kind = ERROR, .error = EPERM};
     case OWNER_REFUSED:
@@ -234,7 +242,8 @@ static size_t low_word(int argument) {
     return offsetof(struct seccomp_data, args) + (size_t)argument * sizeof(uint64_t); /* little endian */
 }
 
-static void emit_test(struct builder *builder, const struct test *test) {
+/* `otherwise` is one instruction. */
+static void emit_test(struct builder *builder, const struct test *test, struct action otherwise) {
     emit_load(builder, low_word(test->argument));
     switch (test->kind) {
     case EQUAL:
@@ -254,17 +263,18 @@ static void emit_test(struct builder *builder, const struct test *test) {
         emit(builder, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
         break;
     }
-    emit_return(builder, SECCOMP_RET_ALLOW);
+    emit_action(builder, otherwise);
 }
 
 static void emit_condition(struct builder *builder, size_t n) {
     const struct condition *condition = &conditions[n];
 
-    if (condition->only_with_ids && !builder->needs.ids)
+    if (!applies(condition, builder->needs))
         return;
+    struct action otherwise = conditional_action(n + 1, condition->number, builder->needs);
     place(builder, TAIL_CONDITION, n);
     for (size_t test = 0; test < condition->count; test++)
-        emit_test(builder, &condition->tests[test]);
+        emit_test(builder, &condition->tests[test], otherwise);
     if (condition->action == ACTION_TRACE)
         emit_jump(builder, TAIL_TRACE, 0);
     else
