@@ -13,7 +13,6 @@
 #include "library.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -34,12 +33,6 @@ struct parent {
     int mount;
 };
 
-static long open_as_it_is(int directory, const char *path, uint64_t flags) {
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_NO_SYMLINKS};
-
-    return page_call(SYS_openat2, directory, (long)path, (long)&how, sizeof(how), 0);
-}
-
 /* 0 or SLOW; what is missing is the tracer's to tell, flags may forbid more than that. */
 static long open_parent(int directory, const char *path, struct parent *parent) {
     char host[PLACE_HOST];
@@ -55,7 +48,7 @@ static long open_parent(int directory, const char *path, struct parent *parent) 
     if (!place.absolute)
         return place.path == place.name ? 0 : SLOW;
     host[place.directory_length] = '\0';
-    opened = open_as_it_is(AT_FDCWD, place.directory_length > 0 ? host : "/", O_DIRECTORY);
+    opened = place_open(AT_FDCWD, place.directory_length > 0 ? host : "/", O_DIRECTORY);
     if (opened < 0)
         return SLOW;
     parent->directory = (int)opened;
@@ -155,9 +148,9 @@ static long open_file(int directory, const char *path, bool follow) {
     if (!fast_is_on())
         return SLOW;
     if (place_of(directory, path, host, &place) == 0)
-        opened = open_as_it_is(place.directory, place.path, follow ? 0 : O_NOFOLLOW);
+        opened = place_open(place.directory, place.path, follow ? 0 : O_NOFOLLOW);
     if (opened < 0 && follow && place_followed(path, host, &place) == 0)
-        opened = open_as_it_is(AT_FDCWD, place.path, 0);
+        opened = place_open(AT_FDCWD, place.path, 0);
     return opened < 0 ? SLOW : opened;
 }
 

@@ -10,7 +10,6 @@
  */
 #include "library.h"
 
-#include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -47,16 +46,23 @@ static bool page_is_ours(void) {
     return can_be_read(DD_PAGE) && memcmp((const void *)(uintptr_t)DD_PAGE, code, sizeof(code)) == 0;
 }
 
-static bool told_by_loader(void) {
+/* NULL: it is on. */
+static const char *reason_off(void) {
     const char *key = variable(DD_GUEST_KEY);
 
+    if (variable(DD_GUEST_OFF) != NULL)
+        return DD_GUEST_OFF " is set";
     if (getauxval(AT_DROIDDECK) != DD_LOADER_INFO)
-        return false;
-    if (info()->magic != DD_INFO_MAGIC || info()->abi_version != DD_ABI_VERSION || info()->key[0] == '\0')
-        return false;
+        return "not started by droiddeck-tracer";
+    if (info()->magic != DD_INFO_MAGIC || info()->abi_version != DD_ABI_VERSION)
+        return "the tracer is of another version";
+    if (info()->key[0] == '\0')
+        return "the tracer has no key";
     if (session()->magic != DD_SESSION_MAGIC || session()->abi_version != DD_ABI_VERSION)
-        return false;
-    return key == NULL || strcmp(key, info()->key) == 0;
+        return "the session's page is of another version";
+    if (key != NULL && strcmp(key, info()->key) != 0)
+        return DD_GUEST_KEY " is not this session's key";
+    return page_is_ours() ? NULL : "the page is taken";
 }
 
 static unsigned life_of_entries(void) {
@@ -86,8 +92,11 @@ static void note_mount_names(void) {
 }
 
 RARE bool fast_decide(void) {
-    bool on = variable(DD_GUEST_OFF) == NULL && told_by_loader() && page_is_ours();
+    const char *why_off = reason_off();
+    bool on = why_off == NULL;
 
+    fast.why_off = why_off;
+    fast.tells = variable(DD_GUEST_STATS) != NULL;
     if (on) {
         fast.life_ms = life_of_entries();
         note_mount_names();

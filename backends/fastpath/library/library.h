@@ -49,6 +49,8 @@ struct fast {
     unsigned life_ms;         /* of what is remembered, against changes from outside of the session; 0: nothing is */
     uint64_t mount_names[64]; /* a bit for each last component of a mount point (decide.c, mount_name_bit) */
     unsigned long hits, misses;
+    const char *why_off;
+    bool tells; /* at the end (stats.c) */
 };
 
 extern struct fast fast __attribute__((visibility("hidden")));

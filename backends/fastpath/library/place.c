@@ -11,6 +11,7 @@
 #include "place.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -118,6 +119,12 @@ static inline long lead(const char *literal, size_t length, char *host, struct f
     return walk(literal, length, host, found);
 }
 
+long place_open(int directory, const char *path, uint64_t flags) {
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_NO_SYMLINKS};
+
+    return page_call(SYS_openat2, directory, (long)path, (long)&how, sizeof(how), 0);
+}
+
 bool place_in_procfs(const char *host) {
     return !session()->view.no_procfs && memcmp(host, "/proc", 5) == 0 && (host[5] == '/' || host[5] == '\0');
 }
@@ -150,6 +157,22 @@ static __attribute__((noinline)) long relative(int directory, const char *path, 
     return 0;
 }
 
+/* The name in that directory is a mount point's, or may be one's. */
+static __attribute__((noinline)) bool is_mount_point(const struct found *found, const char *host, const char *name,
+                                                     size_t length) {
+    const struct dd_bind *bind = &session()->view.binds[found->mount];
+    size_t rest = found->host_length - bind->host_length, at = bind->guest_length;
+    char guest[PLACE_HOST];
+
+    if (at + rest + 1 + length > sizeof(guest))
+        return true;
+    memcpy(guest, bind->guest, at);
+    memcpy(guest + at, host + bind->host_length, rest);
+    guest[at + rest] = '/';
+    memcpy(guest + at + rest + 1, name, length);
+    return dd_view_mount_at(&session()->view, guest, at + rest + 1 + length) >= 0;
+}
+
 long place_of(int directory, const char *path, char *host, struct place *place) {
     struct found found;
 
@@ -161,11 +184,15 @@ long place_of(int directory, const char *path, char *host, struct place *place) 
     place->name = path + text.slash + 1;
     place->name_length = (size_t)(text.length - text.slash - 1);
     place->epoch = epoch_now();
-    place->absolute = false;
-    if (unlikely(place->name_length == 0 || is_dots(place->name, place->name_length) ||
-                 may_be_mount_name(place->name, place->name_length)))
-        return SLOW;
+    place->absolute = place->is_dot = false;
+    if (unlikely(place->name_length == 0 || is_dots(place->name, place->name_length))) {
+        place->is_dot = text.length == 1 && path[0] == '.';
+        if (!place->is_dot)
+            return SLOW;
+    }
     if (path[0] != '/') {
+        if (unlikely(may_be_mount_name(place->name, place->name_length)))
+            return SLOW;
         if (text.slash >= 0)
             return relative(directory, path, text.length, host, place);
         place->directory = directory;
@@ -176,6 +203,9 @@ long place_of(int directory, const char *path, char *host, struct place *place) 
     long error = lead(path, (size_t)text.slash, host, &found);
     if (unlikely(error != 0))
         return error;
+    if (unlikely(may_be_mount_name(place->name, place->name_length)) &&
+        is_mount_point(&found, host, place->name, place->name_length))
+        return SLOW;
     place->epoch = found.epoch;
     place->mount = found.mount;
     place->directory_length = found.host_length;
@@ -198,14 +228,18 @@ long place_followed(const char *path, char *host, struct place *place) {
         return SLOW;
     place->name = path + text.slash + 1;
     place->name_length = length - (size_t)text.slash - 1;
-    if (is_dots(place->name, place->name_length) || (place->name_length == 0 && length > 1))
-        return SLOW; /* the kernel asks for a directory there */
-    long error = lead(path, length > 1 ? length : 0, host, &found);
+    if (place->name_length > 0 && is_dots(place->name, place->name_length))
+        return SLOW;
+    while (length > 0 && path[length - 1] == '/')
+        length--;
+    long error = lead(path, length, host, &found);
     if (error != 0)
         return error;
-    host[found.host_length] = '\0';
-    if (found.host_length == 0)
-        memcpy(host, "/", 2);
+    /* A slash at the end stays: what is there must be a directory. */
+    bool slash = found.host_length == 0 || (length > 0 && path[length] == '/');
+    host[found.host_length] = slash ? '/' : '\0';
+    host[found.host_length + 1] = '\0';
+    place->is_dot = false;
     place->directory = AT_FDCWD;
     place->path = host;
     place->directory_length = found.host_length;

@@ -25,6 +25,7 @@ struct place {
     int mount;               /* of the directory; -1: not known */
     uint64_t epoch;
     bool absolute; /* path is a host path, from the root */
+    bool is_dot;   /* the directory itself */
 };
 
 /* The directory of the last component is looked up, and nothing is known of that. host: PLACE_HOST bytes. */
@@ -33,6 +34,10 @@ long place_of(int directory, const char *path, char *host, struct place *place);
 /* All of it, with links at the end followed: there is such a file, or was when it was remembered. A path that does not
  * begin with a slash is SLOW. */
 long place_followed(const char *path, char *host, struct place *place);
+
+/* Opens (O_PATH) what the path leads to if there is no link on the way: the descriptor or -errno. With O_NOFOLLOW a link at
+ * the end is opened itself. */
+long place_open(int directory, const char *path, uint64_t flags);
 
 /* The host path lies in procfs, where links say something else to the guest. */
 bool place_in_procfs(const char *host);
@@ -43,7 +48,9 @@ static inline bool place_holds(const struct place *place) {
 }
 
 static inline unsigned mount_name_bit(const char *name, size_t length) {
-    return ((unsigned char)name[0] * 7U + (unsigned char)name[length - 1] * 31U + (unsigned)length * 101U) % 4096U;
+    uint32_t ends = (uint32_t)(unsigned char)name[0] | (uint32_t)(unsigned char)name[length - 1] << 8;
+
+    return ((ends | (uint32_t)length << 16) * 0x9e3779b1U) >> 20; /* 2^32 / golden ratio; 12 bits: 64 words of 64 */
 }
 
 /* Perhaps the name of a mount point. */

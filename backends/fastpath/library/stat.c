@@ -100,6 +100,8 @@ long fast_statx(int directory, const char *path, int flags, unsigned mask, void 
     if (!fast_is_on() || (flags & ~known) != 0 || (mask & STATX__RESERVED) != 0)
         return raw_call(SYS_statx, directory, (long)path, flags, mask, (long)status);
     error = place_of(directory, path, host, &place);
+    if (error == 0 && place.is_dot)
+        error = SLOW; /* the root of a mount says so */
     if (error == 0) {
         error = page_call(SYS_statx, place.directory, (long)place.path, flags | AT_SYMLINK_NOFOLLOW, mask,
                           (long)status);

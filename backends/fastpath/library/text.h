@@ -125,4 +125,17 @@ static inline uint32_t text_hash(const char *text, size_t length) {
     return (uint32_t)(hash >> 32);
 }
 
+/* Returns the end; no NUL. */
+static inline char *put_decimal(char *to, unsigned long number) {
+    char digits[20];
+    size_t count = 0;
+
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    while (count > 0)
+        *to++ = digits[--count];
+    return to;
+}
+
 #endif
