@@ -14,9 +14,12 @@
 
 #define DD_ABI_VERSION 2
 
-/* The one executable page from which calls are let through untraced (spec A.2). Below 64 GiB: fits 39-bit address spaces. */
+/* The one executable page from which calls are let through untraced (spec A.2). Below 64 GiB: fits 39-bit address spaces. The
+ * loader brings its template; the library moves that there at its first call, if nobody else has taken the place: ASan's shadow
+ * memory lies there, and ASan ends a program in which it finds anything in its way. */
 #define DD_PAGE 0xffff00000ULL
 #define DD_PAGE_SIZE 4096ULL
+#define DD_PAGE_TEMPLATE (DD_LOADER_BASE + 0x20000ULL)
 
 /* Where the loader lives: x86-64 beside the native PIE base and outside ASan's shadow; arm64 within 39 bits. The parts are
  * 64 KiB apart, so that 4, 16 and 64 KiB pages all work. The page's code is `long f(long number, a, b, c, d, e, f)`; on x86-64

@@ -36,4 +36,17 @@ static inline long raw_call(long number, long a, long b, long c, long d, long e)
     return result;
 }
 
+static inline long raw_call6(long number, const long *arguments) {
+    long result;
+    register long r10 __asm__("r10") = arguments[3];
+    register long r8 __asm__("r8") = arguments[4];
+    register long r9 __asm__("r9") = arguments[5];
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
 #endif

@@ -4,7 +4,7 @@
  *
  * Rules of this file
  *  - On only if our loader says so in the auxiliary vector, with the layout that this library was built for, and the
- *    page holds the code that it should: ASan's shadow lies over it in programs that are built so.
+ *    page's place is free: ASan's shadow lies there in programs that are built so.
  *  - All threads that come here at once find out the same, so nobody waits.
  *  - Whoever was let in by another session's environment stays out: a key that is there must be this session's.
  */
@@ -12,6 +12,7 @@
 
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h> /* environ */
 
@@ -40,9 +41,24 @@ static bool can_be_read(uint64_t address) {
     return raw_call(SYS_rt_sigprocmask, -1, (long)address, 0, 8, 0) == -EINVAL;
 }
 
+/* The template is moved onto a reservation of our own, so nothing of anybody else's is ever replaced. Of two threads that
+ * come here at once the second may find the place taken and nothing in it yet: then the fast path stays off. */
+static void take_page(size_t page_size) {
+    const int reserve = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    long at = raw_call6(SYS_mmap, (const long[]){(long)DD_PAGE, (long)page_size, PROT_NONE, reserve, -1, 0});
+
+    if (at == (long)DD_PAGE)
+        raw_call(SYS_mremap, (long)DD_PAGE_TEMPLATE, (long)page_size, (long)page_size, MREMAP_MAYMOVE | MREMAP_FIXED,
+                 (long)DD_PAGE);
+    else if (at > 0) /* before Linux 4.17 the address is a hint */
+        raw_call(SYS_munmap, at, (long)page_size, 0, 0, 0);
+}
+
 static bool page_is_ours(void) {
     static const unsigned char code[] = DD_PAGE_CODE;
 
+    if (!can_be_read(DD_PAGE))
+        take_page(getauxval(AT_PAGESZ));
     return can_be_read(DD_PAGE) && memcmp((const void *)(uintptr_t)DD_PAGE, code, sizeof(code)) == 0;
 }
 
@@ -92,6 +108,9 @@ static void note_mount_names(void) {
 }
 
 RARE bool fast_decide(void) {
+    if (getauxval(AT_DROIDDECK) == DD_LOADER_INFO && info()->has_own_filter)
+        return false; /* not even the calls below */
+
     const char *why_off = reason_off();
     bool on = why_off == NULL;
 

@@ -6,7 +6,7 @@
  * Rules of this file
  *  - Freestanding, no variables: it has the stack, and struct dd_info that the tracer wrote at PTRACE_EVENT_EXEC.
  *  - Its calls are not traced (the filter lets DD_LOADER_TEXT pass): all paths are the host's.
- *  - Nothing is left open, and nothing is left mapped but what abi.h names (and, without a key, the page's template).
+ *  - Nothing is left open, and nothing is left mapped but what abi.h names.
  */
 #include "../abi.h"
 #include "auxv.h"
@@ -30,8 +30,6 @@ struct start dd_load(uint64_t *stack);
 
 extern char _start[];
 
-#define PAGE_TEMPLATE (DD_LOADER_BASE + 0x20000ULL) /* loader.ld: section .page */
-
 static struct dd_info *info_of_this_process(void) {
     struct dd_info *info = (struct dd_info *)DD_LOADER_INFO;
 
@@ -42,15 +40,6 @@ static struct dd_info *info_of_this_process(void) {
     if (info->abi_version != DD_ABI_VERSION)
         fail("does not fit the droiddeck-tracer that runs", "");
     return info;
-}
-
-/* The page from which calls are let through, if this session has a key. It is a page of the loader's file that is
- * moved, so no memory is ever writable and executable. Before the program is mapped nothing lies at DD_PAGE. */
-static void map_page(struct dd_info *info, size_t page_size) {
-    if (!info->key[0])
-        return;
-    if (system_mremap(PAGE_TEMPLATE, page_size, MREMAP_MAYMOVE | MREMAP_FIXED, DD_PAGE) != (long)DD_PAGE)
-        info->key[0] = '\0';
 }
 
 /* The epoch page and the session's behind it. Without the first a cache would not hear of others' changes, without the
@@ -110,7 +99,6 @@ struct start dd_load(uint64_t *stack) {
     uintptr_t strings_end = auxiliary_value(entries, AT_EXECFN);
     struct image program, interpreter;
 
-    map_page(info, page_size);
     map_epoch(info, page_size);
     if (info->interpreter_at) {
         map_image(info->pool + info->program_at, INTERPRETED_PROGRAM, page_size, &program);

@@ -45,10 +45,6 @@ static inline long system_mprotect(uintptr_t address, size_t size, int protectio
     return system_call(__NR_mprotect, (long)address, (long)size, protection, 0, 0, 0);
 }
 
-static inline long system_mremap(uintptr_t from, size_t size, int flags, uintptr_t to) {
-    return system_call(__NR_mremap, (long)from, (long)size, (long)size, flags, (long)to, 0);
-}
-
 static inline long system_prctl(int option, unsigned long value) {
     return system_call(__NR_prctl, option, (long)value, 0, 0, 0, 0);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -42,6 +43,8 @@ int main(int argc, char **argv) {
 
     if (argc != 3 || chdir(argv[1]) != 0)
         return 2;
+    /* As the library does. */
+    mremap((void *)(uintptr_t)DD_PAGE_TEMPLATE, DD_PAGE_SIZE, DD_PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(uintptr_t)DD_PAGE);
     setvbuf(stdout, NULL, _IOLBF, 0);
     snprintf(path, sizeof(path), "%s/file", argv[1]);
     snprintf(host_path, sizeof(host_path), "%s/file", argv[2]);
