@@ -99,7 +99,7 @@ def test_children_that_share_memory_and_handlers_may_call(guest: SmallGuest, wor
 def test_it_is_off_and_says_why_where_the_environment_is_not_this_sessions(
     guest: SmallGuest, environ: dict[str, str], why: str
 ) -> None:
-    status, lines, told = tried(guest, "calls", **environ)
+    status, lines, told = tried(guest, "calls", flags=(), **environ)
     assert (status, lines) == (0, [])
     assert told.endswith(f"off: {why}\n")
 

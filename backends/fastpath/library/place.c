@@ -77,7 +77,7 @@ static const char *take(const char *from, const char *end, char name[256], size_
 static __attribute__((noinline)) long walk(const char *literal, size_t length, char *host, struct found *found) {
     struct dd_result at;
     char name[256];
-    bool asked = false;
+    bool asked = false, must_be_directory = false;
     struct dd_process process = {.guest_exe = guest_exe, .context = &asked};
     const char *next, *end = literal + length;
     uint64_t epoch = epoch_now();
@@ -100,14 +100,18 @@ static __attribute__((noinline)) long walk(const char *literal, size_t length, c
         int error = dd_walk(&session()->view, &process, name, DD_FOLLOW, NULL, &at);
         if (error != 0 || at.magic || at.outside || asked)
             return error == -ENOENT && !asked ? error : SLOW;
+        /* A link whose text ends in a slash asks for a directory; what comes next shows whether it is one. */
+        must_be_directory = at.host_length > at.name_length && !is_dots(name, size);
         at.host_length = at.name_length;
         at.host[at.host_length] = '\0';
         *found = (struct found){at.mount, at.host_length, at.links, epoch};
-        if (!at.caller_dependent && !at.missing)
+        if (!at.caller_dependent && !at.missing && !must_be_directory)
             cache_put(literal, (size_t)(next - literal), at.host, found);
     }
     if (at.missing)
         return -ENOENT;
+    if (must_be_directory)
+        return SLOW;
     *found = (struct found){at.mount, at.host_length, at.links, epoch};
     memcpy(host, at.host, at.host_length);
     return 0;
