@@ -32,6 +32,12 @@ static int guest_exe(const struct dd_process *process, pid_t pid, char *buffer, 
     return -ESRCH;
 }
 
+/* A path that does not begin in procfs has come there by a link: ids are not asked for every walk. */
+static pid_t tgid_of(const struct dd_process *process) {
+    *(bool *)process->context = true;
+    return 1;
+}
+
 /* The longest remembered beginning of the text; the walk starts there. Its length. */
 static size_t start(const char *literal, size_t length, struct dd_result *at, struct found *found) {
     const struct dd_bind *bind;
@@ -78,13 +84,15 @@ static __attribute__((noinline)) long walk(const char *literal, size_t length, c
     struct dd_result at;
     char name[256];
     bool asked = false, must_be_directory = false;
-    struct dd_process process = {.guest_exe = guest_exe, .context = &asked};
+    struct dd_process process = {.tgid_of = tgid_of, .guest_exe = guest_exe, .context = &asked};
     const char *next, *end = literal + length;
     uint64_t epoch = epoch_now();
     size_t size;
 
-    process.tid = (pid_t)page_call(SYS_gettid, 0, 0, 0, 0, 0);
-    process.tgid = (pid_t)page_call(SYS_getpid, 0, 0, 0, 0, 0);
+    if (length >= 5 && memcmp(literal, "/proc", 5) == 0) {
+        process.tid = (pid_t)page_call(SYS_gettid, 0, 0, 0, 0, 0);
+        process.tgid = (pid_t)page_call(SYS_getpid, 0, 0, 0, 0, 0);
+    }
     at.changed = at.magic = at.missing = at.mount_point = at.outside = at.caller_dependent = at.up = false;
     at.links = 0;
     at.name_length = 0;
