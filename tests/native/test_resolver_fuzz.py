@@ -22,7 +22,7 @@ def test_random_inputs_break_no_law_and_no_bound() -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(shutil.which("clang") is None, reason="libFuzzer comes with clang")
 def test_libfuzzer_breaks_no_law_and_no_bound(tmp_path: Path) -> None:
-    names = ["view.c", "walk.c", "guest_name.c", "proc_links.c"]
+    names = ["view.c", "walk.c", "components.c", "guest_name.c", "proc_links.c"]
     sources = [FASTPATH / "tests" / "fuzz_resolver.c", *(FASTPATH / "resolver" / name for name in names)]
     flags = ["-std=c11", "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
     clang: list[str | Path] = ["clang", *flags, "-o", tmp_path / "fuzz", *sources]

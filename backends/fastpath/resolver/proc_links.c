@@ -116,16 +116,16 @@ static bool is_guest(const struct dd_process *process, pid_t pid, char *scratch,
     return pid == process->tid || pid == tgid_of(process) || guest_exe(process, pid, scratch, size) > 0;
 }
 
-/* Whether a path that procfs tells is that of something removed: a file may also be called so. */
+/* Whether a path that procfs tells is that of something removed: a file may also be called so, but a link is none. */
 static bool is_removed(char *text, size_t length, size_t size) {
-    unsigned mode;
+    char target[1];
 
     if (length < DELETED_LENGTH || memcmp(text + length - DELETED_LENGTH, deleted, DELETED_LENGTH) != 0)
         return false;
     if (length >= size)
         return true;
     text[length] = '\0';
-    return dd_sys_mode(text, &mode) != 0;
+    return dd_sys_readlink(text, target, sizeof target) != -EINVAL;
 }
 
 enum dd_jump dd_proc_follow(const struct dd_process *process, enum dd_proc_kind kind, pid_t pid, bool last, char *text,
@@ -165,7 +165,22 @@ enum dd_jump dd_proc_follow(const struct dd_process *process, enum dd_proc_kind 
         *length = 1;
         return DD_JUMP_TEXT;
     }
-    return *length > 0 && text[0] == '/' && !is_removed(text, *length, size) ? DD_JUMP_HOST : DD_JUMP_KERNEL;
+    if (*length == 0 || text[0] != '/')
+        return DD_JUMP_KERNEL;
+    return is_removed(text, *length, size) ? DD_JUMP_REMOVED : DD_JUMP_HOST;
+}
+
+size_t dd_proc_above_removed(const struct dd_view *view, char *text, size_t length, char guest[DD_PATH_BUFFER]) {
+    int named;
+
+    while (length > 0 && text[--length] != '/')
+        ;
+    named = dd_guest_name(view, text, length, guest);
+    if (named < 0 || (size_t)named + 2 >= DD_LINK_TEXT)
+        return 0;
+    memcpy(text, guest, (size_t)named);
+    memcpy(text + named, "/.", 2); /* a directory, whatever comes */
+    return (size_t)named + 2;
 }
 
 /* Guest text of a host path that procfs tells; of something removed the name keeps its mark. 0: no other text. */

@@ -21,6 +21,7 @@ enum dd_proc_kind {
 enum dd_jump {
     DD_JUMP_TEXT,   /* go on with the text, in guest terms, as with any link */
     DD_JUMP_HOST,   /* the text is the host path of the directory or file that it leads to */
+    DD_JUMP_REMOVED, /* the text is the host path that a removed directory had, and a mark; else as the next one */
     DD_JUMP_KERNEL, /* only the kernel can follow it; the link's own path stands for what is behind it */
 };
 
@@ -34,5 +35,9 @@ bool dd_proc_is_within(const struct dd_view *view, const char *host, size_t leng
  * replaced where it means something else to the guest; `last`: nothing is to be looked up below it. */
 enum dd_jump dd_proc_follow(const struct dd_process *process, enum dd_proc_kind kind, pid_t pid, bool last, char *text,
                             size_t size, size_t *length);
+
+/* ".." of a removed directory, in guest terms: what was above it may be removed too, and links stand there now. text is
+ * what DD_JUMP_REMOVED left. The new length, 0 where no bind shows it. */
+size_t dd_proc_above_removed(const struct dd_view *view, char *text, size_t length, char guest[DD_PATH_BUFFER]);
 
 #endif

@@ -14,6 +14,7 @@
  */
 #include "walk.h"
 
+#include "components.h"
 #include "proc_links.h"
 #include "sys.h"
 #include "view.h"
@@ -30,13 +31,6 @@ struct walk {
     bool cut_off;     /* its end is not all */
     size_t here_length; /* at the first step, dd_result's */
     bool at_base;     /* no step was made yet: the place may be a removed directory */
-};
-
-/* One component of what is still to be walked. */
-struct component {
-    const char *name;
-    size_t length;
-    bool last, slash; /* slash: last, and slashes come after it */
 };
 
 /* What a step says, unless it is -errno. */
@@ -188,7 +182,7 @@ static int leave_to_kernel(struct walk *walk) {
 
 /* The place is a link, whose text stands in the work area; host and guest name the directory where it lies with the
  * lengths given. */
-static int follow(struct walk *walk, const struct component *component, size_t length, size_t host_length,
+static int follow(struct walk *walk, const struct dd_component *component, size_t length, size_t host_length,
                   size_t guest_length) {
     struct dd_result *at = walk->at;
     char *text = at->work.text;
@@ -206,6 +200,16 @@ static int follow(struct walk *walk, const struct component *component, size_t l
         jump = dd_proc_follow(walk->process, kind, pid, component->last, text, DD_LINK_TEXT, &length);
     }
     switch (jump) {
+    case DD_JUMP_REMOVED:
+        if (!component->last && dd_take_up(&walk->next)) {
+            int error = searchable(walk);
+            if (error != 0)
+                return error;
+            at->up = true;
+            length = dd_proc_above_removed(walk->view, text, length, at->guest);
+            break;
+        }
+        /* fallthrough */
     case DD_JUMP_KERNEL:
         if (component->last)
             return leave_to_kernel(walk);
@@ -242,11 +246,11 @@ static int end_with(struct dd_result *at, const char *suffix) {
 }
 
 /* The last component is not looked up, or is there and no link, or is missing. */
-static int end_at_name(struct dd_result *at, const struct component *component) {
+static int end_at_name(struct dd_result *at, const struct dd_component *component) {
     return end_with(at, component->slash ? "/" : "");
 }
 
-static int step_onto_mount(struct walk *walk, const struct component *component, enum dd_mode mode, int mount,
+static int step_onto_mount(struct walk *walk, const struct dd_component *component, enum dd_mode mode, int mount,
                            size_t host_length) {
     struct dd_result *at = walk->at;
     int error, directory = at->mount;
@@ -276,7 +280,7 @@ static int read_name(const struct walk *walk, size_t place_length) {
     return dd_sys_readlink(at->host, at->work.text, DD_LINK_TEXT);
 }
 
-static int step_onto_name(struct walk *walk, const struct component *component, enum dd_mode mode) {
+static int step_onto_name(struct walk *walk, const struct dd_component *component, enum dd_mode mode) {
     struct dd_result *at = walk->at;
     size_t host_length = at->host_length, guest_length = at->guest_length;
     int mount = -1, found;
@@ -309,7 +313,7 @@ static int step_onto_name(struct walk *walk, const struct component *component, 
     return end_at_name(at, component);
 }
 
-static int step(struct walk *walk, const struct component *component, enum dd_mode mode) {
+static int step(struct walk *walk, const struct dd_component *component, enum dd_mode mode) {
     int error;
 
     if (component->last && walk->cut_off)
@@ -327,31 +331,14 @@ static int step(struct walk *walk, const struct component *component, enum dd_mo
     return component->last ? end_with(walk->at, "/") : STEP_ON;
 }
 
-static bool take_component(const char **next, struct component *component) {
-    const char *after;
-
-    while (**next == '/')
-        ++*next;
-    if (**next == '\0')
-        return false;
-    component->name = *next;
-    component->length = strcspn(*next, "/");
-    *next += component->length;
-    for (after = *next; *after == '/'; after++)
-        ;
-    component->last = *after == '\0';
-    component->slash = component->last && after != *next;
-    return true;
-}
-
 int dd_walk(const struct dd_view *view, const struct dd_process *process, const char *path, enum dd_mode mode,
             struct dd_link_log *log, struct dd_result *at) {
     struct walk walk = {.view = view, .process = process, .log = log, .at = at, .next = path, .at_base = true};
-    struct component component;
+    struct dd_component component;
     int taken = STEP_ON;
 
     walk.here_length = at->here_length;
-    while (taken == STEP_ON && take_component(&walk.next, &component)) {
+    while (taken == STEP_ON && dd_take_component(&walk.next, &component)) {
         taken = step(&walk, &component, mode);
         walk.here_length = 0;
     }

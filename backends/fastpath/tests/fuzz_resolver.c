@@ -182,6 +182,9 @@ static const uint8_t *take(const uint8_t *data, const uint8_t *end, char *path, 
 
 /* As mount(8) does: on what is there, and not over a mount that lies deeper. */
 static void add_mount(const char *host, const char *guest) {
+    /* Sessions refuse binds of what belongs to a process: its links are jumps, so no text of such a path is canonical. */
+    if (strncmp(host, "/proc/", 6) == 0)
+        return;
     if (dd_resolve(&view, &process, NULL, guest, DD_FOLLOW, &result) != 0 || result.missing || result.magic ||
         result.outside)
         return;

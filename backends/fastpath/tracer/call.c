@@ -142,9 +142,14 @@ int call_resolve(const struct call *call, int dirfd_argument, const char *path, 
     int length = call_descriptor_path(call, descriptor, base, sizeof(base));
     if (length == -EBADF)
         return length;
-    if (length < 0) { /* longer than PATH_MAX */
-        call_descriptor_name(call, descriptor, base, sizeof(base));
-        return unnamed_resolve(call, base, path, mode, result);
+    if (length < 0 || base[length - 1] == ')') { /* longer than PATH_MAX, or perhaps removed */
+        char name[64];
+        call_descriptor_name(call, descriptor, name, sizeof(name));
+        bool removed = length > 0 && unnamed_is_removed(name, base, (size_t)length);
+        if (length < 0 || (removed && unnamed_leads_up(path)))
+            return unnamed_resolve(call, name, path, mode, result);
+        if (removed && !unnamed_avoid_namesakes(base, (size_t)length, sizeof(base)))
+            return -ENOENT;
     }
     if (base[0] != '/')
         return -ENOTDIR; /* a pipe, a socket */

@@ -5,6 +5,7 @@
  * descriptors.
  *
  * Rules of this file
+ *  - A removed directory has no name either: procfs says the one that it had, and something else may be called so now.
  *  - A directory without a name is no mount point and no root, since those have names: the kernel's ".." is the guest's
  *    too.
  *  - A link there that itself leads upwards is -ENAMETOOLONG: where it leads, nobody could tell.
@@ -16,11 +17,34 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "call.h"
 #include "host_path.h"
 #include "tracer.h"
+
+static const char suffix[] = " (deleted)"; /* fs/d_path.c */
+
+bool unnamed_is_removed(const char *link, const char *host, size_t length) {
+    struct stat there, status;
+
+    if (length < strlen(suffix) || strcmp(host + length - strlen(suffix), suffix) != 0)
+        return false;
+    return lstat(host, &there) != 0 || stat(link, &status) != 0 || status.st_dev != there.st_dev ||
+           status.st_ino != there.st_ino;
+}
+
+bool unnamed_avoid_namesakes(char *host, size_t length, size_t size) {
+    struct stat there;
+
+    for (; lstat(host, &there) == 0; length += strlen(suffix)) {
+        if (length + sizeof(suffix) > size)
+            return false;
+        memcpy(host + length, suffix, sizeof(suffix));
+    }
+    return true;
+}
 
 enum { FLAGS = O_PATH | O_DIRECTORY | O_CLOEXEC };
 
@@ -40,6 +64,10 @@ static const char *first_up(const char *path) {
     while (*path != '\0' && !is_up(path))
         path = next_component(path);
     return *path != '\0' ? path : NULL;
+}
+
+bool unnamed_leads_up(const char *path) {
+    return first_up(path) != NULL;
 }
 
 static int resolve_downwards(const struct call *call, const char *directory, const char *path, enum dd_mode mode,
@@ -87,10 +115,10 @@ static int climb(int *descriptor, const char **path, char name[PATH_MAX]) {
         *path = next_component(*path);
         snprintf(link, sizeof(link), "/proc/self/fd/%d", above);
         ssize_t length = readlink(link, name, PATH_MAX - 1);
-        if (length > 0) {
+        if (length > 0)
             name[length] = '\0';
+        if (length > 0 && !unnamed_is_removed(link, name, (size_t)length))
             return (int)length;
-        }
     }
     return 0;
 }
