@@ -43,11 +43,15 @@ def directories(environ: Mapping[str, str]) -> Directories:
     Args:
         environ: the caller's environment; HOME and the XDG_*_HOME variables are read.
     """
-    home = Path(environ.get("HOME") or "/")
+
+    def absolute(variable: str, fallback: Path) -> Path:
+        value = environ.get(variable, "")
+        return Path(value) if value.startswith("/") else fallback
+
+    home = absolute("HOME", Path("/"))
 
     def base(variable: str, fallback: str) -> Path:
-        value = environ.get(variable, "")
-        return Path(value) if value.startswith("/") else home / fallback
+        return absolute(variable, home / fallback)
 
     return Directories(
         config=base("XDG_CONFIG_HOME", ".config") / NAME,

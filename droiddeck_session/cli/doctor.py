@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from droiddeck_session.cli.interruption import tidy_up_first
-from droiddeck_session.cli.output import answer, environment
+from droiddeck_session.cli.output import answer, environment, json_option
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK
 from droiddeck_session.printable import exact
 
@@ -23,7 +23,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red", "skip": "dim"}
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 def doctor(*, as_json: bool) -> int:
     """Check this machine and its default guest; each fault comes with a fix.
 
@@ -36,7 +36,7 @@ def doctor(*, as_json: bool) -> int:
     if as_json:
         found = tuple(findings)
         answer({"healthy": healthy(found), "checks": [dataclasses.asdict(finding) for finding in found]})
-    elif sys.stdout.isatty():
+    elif sys.stdout is not None and sys.stdout.isatty():
         found = _table(findings)
     else:
         found = _lines(findings)

@@ -12,7 +12,7 @@ import click
 from droiddeck_session import settings
 from droiddeck_session.cli.completion import guest_names
 from droiddeck_session.cli.interruption import tidy_up_first
-from droiddeck_session.cli.output import answer, environment, note
+from droiddeck_session.cli.output import answer, environment, json_option, note
 from droiddeck_session.errors import UsageError
 from droiddeck_session.guest import create as making
 from droiddeck_session.guest.import_tree import default_name, import_tree
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from droiddeck_session.guest.store import Guest
     from droiddeck_session.paths import Directories
     from droiddeck_session.plan.model import MountPoint
-
-_as_json = click.option("--json", "as_json", is_flag=True, help="Answer with one JSON object.")
 
 
 class ShellCommand(click.Command):
@@ -54,7 +52,7 @@ def guest() -> None:
 @click.option("--suite", default=making.DEFAULT_SUITE, show_default=True, help="Debian suite.")
 @click.option("--arch", help="Debian architecture; the host's by default.")
 @click.option("--include", default="", metavar="PKG,...", help="Packages beside the base and python3.")
-@_as_json
+@json_option()
 def create(name: str, suite: str, arch: str | None, include: str, *, as_json: bool) -> None:
     """Make a guest from Debian's archive, with mmdebstrap."""
     folders, store = _store()
@@ -71,7 +69,7 @@ def create(name: str, suite: str, arch: str | None, include: str, *, as_json: bo
 @guest.command("import")
 @click.argument("source", type=click.Path())
 @click.argument("name", required=False)
-@_as_json
+@json_option()
 def import_(source: str, name: str | None, *, as_json: bool) -> None:
     """Take in a rootfs: a tar archive, or a folder."""
     folders, store = _store()
@@ -85,7 +83,7 @@ def import_(source: str, name: str | None, *, as_json: bool) -> None:
 
 
 @guest.command("list")
-@_as_json
+@json_option()
 def list_(*, as_json: bool) -> None:
     """List the guests."""
     _, store = _store()
@@ -109,7 +107,7 @@ def list_(*, as_json: bool) -> None:
 
 @guest.command()
 @click.argument("name", default=DEFAULT_NAME, shell_complete=guest_names)
-@_as_json
+@json_option()
 def show(name: str, *, as_json: bool) -> None:
     """Show what is known of a guest: a name, or the absolute path of a rootfs."""
     _, store = _store()
@@ -131,13 +129,13 @@ def show(name: str, *, as_json: bool) -> None:
 @guest.command()
 @click.argument("name", shell_complete=guest_names)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_as_json
+@json_option()
 def remove(name: str, *, yes: bool, as_json: bool) -> None:
     """Remove a guest with all that is in it."""
     _, store = _store()
     if not yes:
         root = store.locate(name).root
-        if not sys.stdin.isatty():
+        if sys.stdin is None or not sys.stdin.isatty():
             raise UsageError(
                 code="NOT_CONFIRMED", message=f"guest {name!r} is kept: there is nobody to ask", hint="give --yes"
             )
@@ -206,7 +204,7 @@ def _tell_made(made: Guest, *, as_json: bool) -> None:
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str, float], None]]:
     """Show steps: as a bar on a terminal, as plain lines elsewhere."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield lambda step, _share: note(step)
         return
     from rich import progress as bars  # noqa: PLC0415 - for a terminal only

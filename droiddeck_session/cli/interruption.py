@@ -8,6 +8,7 @@ session's supervisor receives its signals itself.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -40,7 +41,8 @@ def tidy_up_first(*, say_so: bool = False) -> None:
             signal.signal(number, lambda _signum, _frame: None)
         if say_so:
             # Not by a stream: what was interrupted may be just writing to it.
-            os.write(_STDERR, f"droiddeck-session: {signal.Signals(signum).name}: cleaning up\n".encode())
+            with contextlib.suppress(OSError):
+                os.write(_STDERR, f"droiddeck-session: {signal.Signals(signum).name}: cleaning up\n".encode())
         sys.exit(EXIT_SIGNAL_BASE + signum)
 
     for number in requests:

@@ -6,18 +6,30 @@ This module and click are all that is imported before the verb is known; a test 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import signal
 import sys
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
 from droiddeck_session import __version__
 from droiddeck_session.cli import interruption
 from droiddeck_session.cli.importing import importing
-from droiddeck_session.cli.output import WRAPPING_VERBS, fail
-from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_SIGNAL_BASE, EXIT_USAGE, DroiddeckError, UsageError
+from droiddeck_session.cli.output import WRAPPING_VERBS, Form, fail
+from droiddeck_session.errors import (
+    EXIT_OWN_FAILURE,
+    EXIT_SIGNAL_BASE,
+    EXIT_USAGE,
+    DroiddeckError,
+    FilesError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # verb: module of cli/, what it is for (shown by --help without importing the module)
 VERBS: Final = {
@@ -34,8 +46,32 @@ VERBS: Final = {
 }
 
 
+class _ReaderGoneError(Exception):
+    """Whoever read our standard output has closed it; click, which has a status of its own for that, does not know."""
+
+
+@contextlib.contextmanager
+def _telling_of_a_lost_reader() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise _ReaderGoneError from None
+
+
 class VerbGroup(click.Group):
     """A group that knows its verbs by name and imports the one that is called."""
+
+    @_telling_of_a_lost_reader()
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the command line; `--help` and `--version` print here."""
+        return super().make_context(info_name, args, parent, **extra)
+
+    @_telling_of_a_lost_reader()
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the verb."""
+        return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the verbs in the table's order."""
@@ -80,6 +116,36 @@ def _in_our_form(error: click.ClickException) -> UsageError:
     return UsageError(code="USAGE", message=message, hint=f"{command} --help")
 
 
+def _asked_for_json(error: click.ClickException, arguments: list[str]) -> bool:
+    """Whether a command line that click could not take apart asks for JSON, by a word that can be no program's own."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    known = context is not None and any("--json" in parameter.opts for parameter in context.command.params)
+    return known and "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
+
+
+def _as_files_error(error: OSError) -> FilesError:
+    """Return what no part of the program expected of a file as an error of ours that names the file."""
+    named = isinstance(error.filename, (str, bytes))
+    return FilesError(
+        code="IO",
+        message=f"{os.fsdecode(error.filename)!r}: {error.strerror}" if named else f"read or write error: {error}",
+        hint="make room or give access there; droiddeck-session doctor looks at the folders that are used",
+    )
+
+
+def _give_up_on_lost_output() -> None:
+    """Point what cannot be written to nowhere: Python would try once more at its end, complain, and end with 120.
+
+    Source: Python's library reference, signal, "Note on SIGPIPE".
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit status."""
     try:
@@ -91,21 +157,25 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(arguments: list[str]) -> NoReturn:
     verb = _verb(arguments)
     usage_status = EXIT_OWN_FAILURE if verb in WRAPPING_VERBS else EXIT_USAGE
-    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    form = Form()
     try:
-        status = droiddeck_session.main(arguments, prog_name="droiddeck-session", standalone_mode=False)
+        status = droiddeck_session.main(arguments, prog_name="droiddeck-session", standalone_mode=False, obj=form)
     except DroiddeckError as error:
         interruption.end_if_asked()
-        fail(error, verb=verb, as_json="--json" in own)
+        fail(error, verb=verb, as_json=form.json)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(usage_status)
     except click.ClickException as error:
-        fail(_in_our_form(error), verb=verb, as_json="--json" in own)
+        fail(_in_our_form(error), verb=verb, as_json=form.json or _asked_for_json(error, arguments))
     except click.Abort:
         sys.exit(EXIT_SIGNAL_BASE + signal.SIGINT)
-    except BrokenPipeError:
-        # The reader of our answer is gone; there is nobody to tell. Python would complain again at its last flush.
-        sys.stdout = None
+    except _ReaderGoneError:
+        # There is nobody to tell: end as SIGPIPE ends others.
         sys.exit(EXIT_SIGNAL_BASE + signal.SIGPIPE)
+    except OSError as error:
+        interruption.end_if_asked()
+        fail(_as_files_error(error), verb=verb, as_json=form.json)
+    finally:
+        _give_up_on_lost_output()
     sys.exit(status if isinstance(status, int) else 0)

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from droiddeck_session.cli.interruption import tidy_up_first
-from droiddeck_session.cli.output import answer, environment, note
+from droiddeck_session.cli.output import answer, environment, json_option, note
 from droiddeck_session.cli.session import program_of, request_of, session_options
 from droiddeck_session.cli.setting_flags import given_flags
 from droiddeck_session.errors import UsageError
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
-        click.option("--json", "as_json", is_flag=True, help="The plan and the host command as one JSON object."),
+        json_option("The plan and the host command as one JSON object."),
         click.option("--shell", "as_shell", is_flag=True, help="Stage into a new folder and print one line to paste."),
         click.option(
             "--hostprocess", "as_hostprocess", is_flag=True, help="As --shell, in the form of Android's HostProcess."
@@ -78,7 +77,7 @@ def _show_staged(prepared: Prepared, *, as_shell: bool) -> None:
     command, folder = staged_command(prepared)
     text = pasteable(command.argv, command.env, command.cwd) if as_shell else hostprocess(command.argv)
     # The bytes as they are: a path that is not UTF-8 must reach the shell unchanged.
-    sys.stdout.buffer.write(text.encode(errors="surrogateescape") + b"\n")
+    click.echo(text.encode(errors="surrogateescape"))
     note(f"staged into {folder}, which is yours to remove")
 
 

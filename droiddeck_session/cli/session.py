@@ -73,11 +73,9 @@ def request_of(kind: Kind, options: dict[str, Any]) -> Request:
 
 def _launch(kind: Kind, options: dict[str, Any]) -> int:
     with importing():
-        from droiddeck_session.processes import hold_closed_descriptors  # noqa: PLC0415 - --help shall not pay for it
-        from droiddeck_session.session.launch import launch  # noqa: PLC0415 - as above
+        from droiddeck_session.session.launch import launch  # noqa: PLC0415 - --help shall not pay for it
 
     tidy_up_first()
-    hold_closed_descriptors()
     return launch(request_of(kind, options), given_flags(options), environ=environment(), tell=note)
 
 

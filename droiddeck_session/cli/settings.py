@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from droiddeck_session.cli.output import answer, environment, note
+from droiddeck_session.cli.output import answer, environment, json_option, note
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK, SettingError
 from droiddeck_session.layers import line_of, read_layers, unknown_key
 from droiddeck_session.paths import directories
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from droiddeck_session.setting_keys import Key
 
-_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-
 
 @click.group()
 def settings() -> None:
@@ -36,7 +34,7 @@ def settings() -> None:
 
 
 @settings.command()
-@_json_option
+@json_option()
 def show(*, as_json: bool) -> None:
     """Print every setting with its value and the layer it is from."""
     environ = environment()
@@ -56,7 +54,7 @@ def show(*, as_json: bool) -> None:
 
 @settings.command()
 @click.argument("key", metavar="KEY")
-@_json_option
+@json_option()
 def explain(*, key: str, as_json: bool) -> None:
     """Tell what KEY (as guest.name) is for, what it may be, and every layer that sets it, the winner last."""
     row = _row_of(key)
@@ -100,7 +98,7 @@ def explain(*, key: str, as_json: bool) -> None:
 
 @settings.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
-@_json_option
+@json_option()
 def validate(*, files: tuple[Path, ...], as_json: bool) -> int:
     """Check settings files, or without FILE all layers; one line per fault, and status 1 if there is any."""
     environ = environment()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from droiddeck_session.cli.interruption import tidy_up_first
-from droiddeck_session.cli.output import answer, environment
+from droiddeck_session.cli.output import answer, environment, json_option
 from droiddeck_session.cli.setting_flags import flag_options, given_flags
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK
 from droiddeck_session.printable import exact
@@ -30,7 +30,7 @@ _SHOWN: Final = 2
 )
 @click.option("--thorough", is_flag=True, help="Every call with every path; takes minutes.")
 @click.option("--keep", is_flag=True, help="Leave the files of each run and print the commands that ask.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 @flag_options(("guest.name",))
 def verify(
     *, backends: tuple[str, ...], cases: tuple[str, ...], thorough: bool, keep: bool, as_json: bool, **options: Any

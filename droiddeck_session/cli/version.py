@@ -8,11 +8,11 @@ import platform
 import click
 
 from droiddeck_session import __version__
-from droiddeck_session.cli.output import answer
+from droiddeck_session.cli.output import answer, json_option
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 def version(*, as_json: bool) -> None:
     """Print the version of this program and of the Python that runs it."""
     if as_json:

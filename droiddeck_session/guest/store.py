@@ -15,9 +15,9 @@ import fcntl
 import json
 import os
 import re
+import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,6 +29,7 @@ from droiddeck_session.rootfs import PathText, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from typing import Self
 
     from droiddeck_session.guest.stages import Stage
@@ -97,8 +98,9 @@ class Guest:
     @property
     def fault(self) -> str | None:
         """What keeps sessions from running in it, or None."""
-        if not Path(self.root).is_dir():
-            return f"there is no folder {self.root!r}"
+        why_not = _no_folder(self.root)
+        if why_not:
+            return why_not
         found = look_up(self.root, NEEDED)
         if found.kind == "missing":
             return f"{NEEDED} is missing in {self.root!r}"
@@ -119,7 +121,8 @@ class GuestStore:
             return ()
         except OSError as error:
             raise unusable(self._folder, error) from error
-        return tuple(entry.name for entry in entries if NAME.fullmatch(entry.name) and entry.is_dir())
+        # Not Path.is_dir(): that raises for a link to where the caller may not look.
+        return tuple(entry.name for entry in entries if NAME.fullmatch(entry.name) and os.path.isdir(entry))  # noqa: PTH112
 
     def list(self) -> tuple[Guest, ...]:
         """Return the guests, sorted by name; broken ones too (`Guest.fault` tells)."""
@@ -245,10 +248,11 @@ class GuestStore:
 
     def _at(self, path: str) -> Guest:
         root = os.path.realpath(path)
-        if not Path(root).is_dir():
+        why_not = _no_folder(root)
+        if why_not:
             raise FilesError(
                 code="UNKNOWN_GUEST",
-                message=f"there is no folder {path!r} that could be a guest's rootfs",
+                message=f"{path!r} cannot be a guest's rootfs: {why_not}",
                 hint="give the absolute path of a rootfs, or a name of: droiddeck-session guest list",
             )
         own = next((guest for guest in self.list() if guest.root == root), None)
@@ -276,6 +280,8 @@ def use(guest: Guest) -> Iterator[int | None]:
         lock = os.open(guest.folder, stages.FOLDER)
     except FileNotFoundError:
         raise gone from None
+    except OSError as error:
+        raise unusable(guest.folder, error) from error
     try:
         _lock_guest(lock, fcntl.LOCK_SH, gone)
         # It may have been renamed away between the two calls.
@@ -313,6 +319,19 @@ def unusable(path: str | Path, error: OSError) -> FilesError:
         message=f"{os.fspath(error.filename or path)!r}: {error.strerror}",
         hint="XDG_DATA_HOME decides where guests are kept; that folder must be the caller's own",
     )
+
+
+def _no_folder(path: str) -> str:
+    """Return why a path is no folder that the caller can look into; empty if it is one."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - pathlib's is_dir() would not tell why
+    except (FileNotFoundError, NotADirectoryError):
+        return f"there is no folder {path!r}"
+    except OSError as error:
+        return f"{path!r}: {error.strerror}"
+    if not stat.S_ISDIR(mode):
+        return f"{path!r} is no folder"
+    return "" if os.access(path, os.X_OK) else f"the caller may not look into {path!r}"
 
 
 def _lock_guest(lock: int, kind: int, refusal: FilesError) -> None:

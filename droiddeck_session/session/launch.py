@@ -14,6 +14,7 @@ from droiddeck_session.guest import staging
 from droiddeck_session.guest.store import use
 from droiddeck_session.plan.fast_path import bound
 from droiddeck_session.plan.model import OWN_ORIGIN
+from droiddeck_session.processes import hold_closed_descriptors
 from droiddeck_session.session.folder import SessionFolder
 from droiddeck_session.session.foreground import supervise
 from droiddeck_session.session.prepare import Prepared, prepare
@@ -80,6 +81,7 @@ def launch(
     Raises:
         DroiddeckError: the session could not be started; nothing of it is left.
     """
+    hold_closed_descriptors()
     prepared = prepare(request, flags, environ=environ)
     settings = prepared.loaded.settings.session
     token = secrets.token_hex(16)
