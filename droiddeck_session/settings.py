@@ -29,6 +29,12 @@ FILE_NAME: Final = "config.toml"
 # The origin of a value that no layer set; the vendor's file sets them all, so only a value made by hand has it.
 NO_LAYER: Final = "default"
 
+# What only the session itself sets: another value would make it lose its own processes or trust a wrong page.
+SESSION_VARIABLE: Final = "DROIDDECK_SESSION"
+FAST_PATH_VARIABLES: Final = ("PROOT_FP_ROOT", "PROOT_FP_BINDS", "PROOT_FP_KEY")
+RESERVED_VARIABLES: Final = frozenset({SESSION_VARIABLE, *FAST_PATH_VARIABLES})
+
+GUEST_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # RFC 1123 label: what both the kernel's nodename and programs that resolve it accept.
 _HOST_LABEL: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
@@ -47,6 +53,15 @@ def _some_text(value: object) -> str:
     if value == "":
         raise ValueError("must not be empty")
     return _any_text(value)
+
+
+def _guest(value: object) -> str:
+    name = _some_text(value)
+    if not name.startswith("/") and not GUEST_NAME.fullmatch(name):
+        raise ValueError(
+            "must be a guest's name (1 to 64 of a-z, 0-9, '.', '_', '-', letter or digit first) or an absolute path"
+        )
+    return name
 
 
 def _text_or_unset(value: object) -> str | None:
@@ -70,6 +85,8 @@ def _host_or_unset(value: object) -> str | None:
 def _variable_name(name: str) -> str:
     if not _VARIABLE_NAME.fullmatch(name):
         raise ValueError("is no name of a variable: letters, digits and _, not led by a digit")
+    if name in RESERVED_VARIABLES:
+        raise ValueError("is set by the session itself")
     return name
 
 
@@ -77,6 +94,9 @@ def _variable_name(name: str) -> str:
 _TEXT: Final = WithJsonSchema({"type": "string"})
 Value = Annotated[str, PlainValidator(_any_text), _TEXT]
 Text = Annotated[str, PlainValidator(_some_text), WithJsonSchema({"type": "string", "minLength": 1})]
+GuestName = Annotated[
+    str, PlainValidator(_guest), WithJsonSchema({"type": "string", "pattern": f"^(/.*|{GUEST_NAME.pattern})$"})
+]
 OptionalText = Annotated[str | None, PlainValidator(_text_or_unset), _TEXT]
 OptionalPath = Annotated[
     str | None, PlainValidator(_path_or_unset), WithJsonSchema({"type": "string", "pattern": "^(/|$)"})
@@ -103,7 +123,7 @@ class _Section(BaseModel):
 class GuestSettings(_Section):
     """[guest]: which rootfs, and who one is in it."""
 
-    name: Annotated[Text, Flag("--guest")] = Field(
+    name: Annotated[GuestName, Flag("--guest")] = Field(
         "demo", description="guest to start: a name of `guest list`, or the absolute path of a rootfs"
     )
     hostname: Annotated[OptionalHost, Flag("--hostname")] = Field(

@@ -11,7 +11,7 @@ import click
 
 from droiddeck_session.cli.output import answer, environment, json_option, note
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK, SettingError
-from droiddeck_session.layers import line_of, read_layers, unknown_key
+from droiddeck_session.layers import line_of, places, read_file, unknown_key
 from droiddeck_session.paths import directories
 from droiddeck_session.printable import exact
 from droiddeck_session.setting_keys import OPEN_SECTION, toml_value, variable_of_guest
@@ -64,6 +64,7 @@ def explain(*, key: str, as_json: bool) -> None:
         # Whoever has a fault in a file was sent here by its hint.
         note(f"not counted: {fault.message}")
     set_by = [layer.values[row.name] for layer in layers if row.name in layer.values]
+    told = _places(row, set_by)
     value, origin = (set_by[-1].value, set_by[-1].origin) if set_by else (row.default, NO_LAYER)
     if as_json:
         answer(
@@ -76,7 +77,7 @@ def explain(*, key: str, as_json: bool) -> None:
                 "origin": origin,
                 "variable": row.variable,
                 "flag": row.flag,
-                "set_by": [{"origin": place, "value": entry.value} for place, entry in _places(row, set_by)],
+                "set_by": [{"origin": place, "value": entry.value} for place, entry in told],
             }
         )
         return
@@ -92,7 +93,7 @@ def explain(*, key: str, as_json: bool) -> None:
     for name, text in facts.items():
         click.echo(f"  {name:<9} {exact(text)}")
     click.echo("  set by" if set_by else "  set by    no layer")
-    for place, entry in _places(row, set_by):
+    for place, entry in told:
         click.echo(f"    {exact(place)}: {exact(_shown(entry.value))}")
 
 
@@ -149,8 +150,10 @@ def _shown(value: object) -> str:
 
 
 def _places(row: Key, set_by: Iterable[Sourced]) -> list[tuple[str, Sourced]]:
-    """Return who set a key, a file with the line."""
-    files = {file.origin: file for file in read_layers(FILE_NAME, directories(environment()))}
+    """Return who set a key, a file with the line; files that set nothing may be of any kind and are not opened."""
+    origins = {entry.origin for entry in set_by}
+    found = [read_file(*place) for place in places(FILE_NAME, directories(environment())) if place[1] in origins]
+    files = {file.origin: file for file in found if file is not None}
     return [
         (f"{entry.origin}:{line_of(files[entry.origin], row.path)}" if entry.origin in files else entry.origin, entry)
         for entry in set_by

@@ -20,8 +20,9 @@ from droiddeck_session.guest.create import DISK_FULL, no_space
 from droiddeck_session.guest.mount_points import make_fixed
 from droiddeck_session.guest.namespaces import dying_with_us
 from droiddeck_session.guest.packages import architecture, installed, versions
-from droiddeck_session.guest.store import NAME, NEEDED, GuestRecord
+from droiddeck_session.guest.store import NEEDED, GuestRecord
 from droiddeck_session.rootfs import look_up
+from droiddeck_session.settings import GUEST_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ def default_name(source: str) -> str:
     """
     stem = _ARCHIVE_SUFFIX.sub("", Path(source).absolute().name)
     name = re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).lstrip("._-")[:64]
-    if NAME.fullmatch(name):
+    if GUEST_NAME.fullmatch(name):
         return name
     raise UsageError(
         code="BAD_GUEST_NAME",

@@ -14,7 +14,6 @@ import errno
 import fcntl
 import json
 import os
-import re
 import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +25,7 @@ from droiddeck_session.errors import FilesError, UsageError
 from droiddeck_session.guest import stages
 from droiddeck_session.guest.removal import refuse_mounts, remove_tree
 from droiddeck_session.rootfs import PathText, look_up
+from droiddeck_session.settings import GUEST_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,6 @@ RECORD: Final = "guest.json"
 DEFAULT_NAME: Final = "demo"
 # env(1) leads the command line of every session; without it nothing can be started.
 NEEDED: Final = "/usr/bin/env"
-NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 class GuestRecord(BaseModel):
@@ -122,7 +121,7 @@ class GuestStore:
         except OSError as error:
             raise unusable(self._folder, error) from error
         # Not Path.is_dir(): that raises for a link to where the caller may not look.
-        return tuple(entry.name for entry in entries if NAME.fullmatch(entry.name) and os.path.isdir(entry))  # noqa: PTH112
+        return tuple(entry.name for entry in entries if GUEST_NAME.fullmatch(entry.name) and os.path.isdir(entry))  # noqa: PTH112
 
     def list(self) -> tuple[Guest, ...]:
         """Return the guests, sorted by name; broken ones too (`Guest.fault` tells)."""
@@ -298,7 +297,7 @@ def require_name(name: str) -> None:
     Raises:
         UsageError: BAD_GUEST_NAME.
     """
-    if not NAME.fullmatch(name):
+    if not GUEST_NAME.fullmatch(name):
         raise UsageError(
             code="BAD_GUEST_NAME",
             message=f"{name!r} is not a guest's name",

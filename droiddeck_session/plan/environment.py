@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from droiddeck_session.errors import SettingError
 from droiddeck_session.plan.model import Variable
+from droiddeck_session.settings import RESERVED_VARIABLES
 from droiddeck_session.templates import expand
 
 if TYPE_CHECKING:
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from droiddeck_session.plan.tables import Tables
     from droiddeck_session.settings import LoadedSettings, Settings
 
-SESSION_VARIABLE: Final = "DROIDDECK_SESSION"
-FAST_PATH_VARIABLES: Final = ("PROOT_FP_ROOT", "PROOT_FP_BINDS", "PROOT_FP_KEY")
-# What the session itself sets last: another value would make it lose its own processes or trust a wrong page.
-RESERVED: Final = frozenset({SESSION_VARIABLE, *FAST_PATH_VARIABLES})
 _TUNABLES: Final = "GLIBC_TUNABLES"
 
 
@@ -142,7 +139,7 @@ def _with_tunables(before: Variable | None, variable: Variable) -> Variable:
 
 
 def _check(origin: str, name: str) -> None:
-    if name in RESERVED:
+    if name in RESERVED_VARIABLES:
         raise SettingError(
             code="RESERVED_VARIABLE",
             message=f"{origin}: {name} is set by the session itself",

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from droiddeck_session.plan.environment import FAST_PATH_VARIABLES, SESSION_VARIABLE
 from droiddeck_session.plan.model import OWN_ORIGIN, SESSION, FastPath, Variable
+from droiddeck_session.settings import FAST_PATH_VARIABLES, SESSION_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

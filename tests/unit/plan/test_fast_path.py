@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from plan_hosts import ANDROID_APP, DEBIAN_ROOT, TRACER, run
 
-from droiddeck_session.plan.environment import FAST_PATH_VARIABLES
 from droiddeck_session.plan.fast_path import bound, key_of
 from droiddeck_session.plan.request import Request
-from droiddeck_session.settings import FastPathSettings, GuestSettings, Settings
+from droiddeck_session.settings import FAST_PATH_VARIABLES, FastPathSettings, GuestSettings, Settings
 
 if TYPE_CHECKING:
     from droiddeck_session.plan.model import Plan

@@ -16,12 +16,14 @@ from droiddeck_session.layers import TableFile, parse
 from droiddeck_session.paths import Directories, vendor_file
 from droiddeck_session.setting_keys import Key, toml_value
 from droiddeck_session.setting_layers import Sourced, merge, of_environment, of_file, of_flags
-from droiddeck_session.settings import FILE_NAME, KEYS, NO_LAYER, LoadedSettings, Settings, combined, load
+from droiddeck_session.settings import FILE_NAME, GUEST_NAME, KEYS, NO_LAYER, LoadedSettings, Settings, combined, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 VENDOR = f"vendor config/{FILE_NAME}"
+
+GUEST_WORDS = "a guest's name (1 to 64 of a-z, 0-9, '.', '_', '-', letter or digit first) or an absolute path"
 
 plain = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 hosts = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9-]{0,20}[A-Za-z0-9])?", fullmatch=True)
@@ -33,6 +35,8 @@ def values_of(key: Key) -> st.SearchStrategy[Any]:
     least, greatest = key.limits or (0, 0)
     if key.name == "guest.hostname":
         return hosts | st.none()
+    if key.name == "guest.name":
+        return st.from_regex(GUEST_NAME, fullmatch=True) | st.text(plain, max_size=5).map("/".__add__)
     if key.path[0] == "android":
         return st.text(plain, max_size=5).map("/".__add__) | st.none()
     by_kind: dict[str, st.SearchStrategy[Any]] = {
@@ -217,6 +221,8 @@ def test_an_empty_text_unsets_what_a_weaker_layer_set(tmp_path: Path) -> None:
         ("[[guest]]\nname = 'demo'\n", "FILE:1: guest: must be a table"),
         ("[guest]\nname = ''\n", "FILE:2: guest.name: must not be empty"),
         ('[guest]\nname = "a\\u0000"\n', "FILE:2: guest.name: holds a NUL, which no path, argument or variable can"),
+        ("[guest]\nname = '../x'\n",
+         f"FILE:2: guest.name: must be {GUEST_WORDS}"),
         ("[guest]\nidentity = 'boss'\n", "FILE:2: guest.identity: must be 'caller' or 'root', not 'boss'"),
         ("[guest]\nhostname = 'a_b'\n",
          "FILE:2: guest.hostname: must be 1 to 63 letters, digits or hyphens, not led or ended by a hyphen"),
@@ -225,6 +231,8 @@ def test_an_empty_text_unsets_what_a_weaker_layer_set(tmp_path: Path) -> None:
          'FILE:2: environment."": is no name of a variable: letters, digits and _, not led by a digit'),
         ("[environment]\n'A=B' = 'x'\n",
          'FILE:2: environment."A=B": is no name of a variable: letters, digits and _, not led by a digit'),
+        ("[environment]\nDROIDDECK_SESSION = 'x'\n",
+         "FILE:2: environment.DROIDDECK_SESSION: is set by the session itself"),
         ("[environment]\nA = 1\n", "FILE:2: environment.A: must be a text in quotes"),
     ],
 )  # fmt: skip

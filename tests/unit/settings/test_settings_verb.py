@@ -13,6 +13,7 @@ import pytest
 from droiddeck_session.settings import KEYS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from conftest import CommandLine
@@ -26,12 +27,12 @@ def write_user_file(cli: CommandLine, text: str) -> Path:
 
 
 def test_show_prints_every_key_once_with_its_origin(bare_cli: CommandLine) -> None:
-    path = write_user_file(bare_cli, '[guest]\nname = "a b#"\n[environment]\nA = "1"\n')
+    path = write_user_file(bare_cli, '[guest]\nname = "/a b#"\n[environment]\nA = "1"\n')
     done = bare_cli("settings", "show", env={"DROIDDECK_DISPLAY_HDR": "yes"})
     assert (done.returncode, done.stderr) == (0, b"")
     lines = done.stdout.decode().splitlines()
     assert [line.partition(" = ")[0] for line in lines] == [*KEYS, "environment.A"]
-    assert f'guest.name = "a b#"  # {path}' in lines
+    assert f'guest.name = "/a b#"  # {path}' in lines
     assert "display.hdr = true  # environment DROIDDECK_DISPLAY_HDR" in lines
     assert f'environment.A = "1"  # {path}' in lines
     assert 'guest.hostname = ""  # vendor config/config.toml' in lines
@@ -88,6 +89,17 @@ def test_explain_helps_with_a_key_whose_value_is_wrong(bare_cli: CommandLine) ->
     assert done.returncode == 0
     assert b"from 1 to 16384" in done.stdout
     assert f"not counted: {path}:1: display.width" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_explain_tells_all_it_can_where_a_file_is_none(bare_cli: CommandLine, make: Callable[[Path], None]) -> None:
+    path = write_user_file(bare_cli, "")
+    path.unlink()
+    make(path)
+    done = bare_cli("settings", "explain", "display.width", env={"DROIDDECK_DISPLAY_WIDTH": "640"})
+    assert done.returncode == 0
+    assert done.stdout.decode().splitlines()[-1] == "    environment DROIDDECK_DISPLAY_WIDTH: 640"
+    assert f"not counted: {path}: cannot be read: not a regular file" in done.stderr.decode()
 
 
 @pytest.mark.parametrize("key", ["guest.nmae", "guest", "environment", "", "a.b.c"])
