@@ -10,8 +10,9 @@ host as it was; every guest path is walked with the rootfs as the root, so no li
 created: a guest path that does not exist is an error. Nothing reaches the host's mount table, and all of it ends with
 the last process inside.
 
-Exit status as env(1): 125 its own failure, 126 the program cannot be run, 127 it is not found; else the program's
-own, since the program replaces this one. Its environment and descriptors are those that this program was given.
+Exit status: 125 if the program was not started, for whatever reason; else the program's own, since it replaces this
+one. That program is env(1), so 126 and 127 are what it says of the one behind it. Its environment and descriptors are
+those that this program was given.
 """
 
 from __future__ import annotations
@@ -45,22 +46,13 @@ NR_MOVE_MOUNT = 429
 NR_OPENAT2 = 437
 NR_MOUNT_SETATTR = 442
 
-OWN_FAILURE, CANNOT_RUN, NOT_FOUND = 125, 126, 127
+OWN_FAILURE = 125
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Stop(Exception):  # noqa: N818 - it is how the program ends, with its exit status
-    """The end of this program.
-
-    Args:
-        text: what the user is told.
-        status: the exit status.
-    """
-
-    def __init__(self, text: str, status: int = OWN_FAILURE) -> None:
-        super().__init__(text)
-        self.status = status
+    """The end of this program; its text is what the user is told."""
 
 
 class OpenHow(ctypes.Structure):
@@ -214,10 +206,8 @@ def start(program: list[str], environment: dict[bytes, bytes]) -> None:
         signal.signal(name, signal.SIG_DFL)
     try:
         os.execve(program[0], program, environment)  # noqa: S606 - what this program is for
-    except FileNotFoundError:
-        raise Stop(f"{program[0]}: not found in the guest", NOT_FOUND) from None
     except OSError as error:
-        raise Stop(f"{program[0]}: {error.strerror}", CANNOT_RUN) from None
+        raise Stop(f"{program[0]} of the guest cannot be started: {error.strerror}") from None
 
 
 def main(words: list[str]) -> None:
@@ -241,4 +231,4 @@ if __name__ == "__main__":
     except (Stop, OSError) as stop:
         # Not print: a name that is not UTF-8 must not fail here.
         os.write(2, os.fsencode(f"chroot_enter: {stop}\n"))
-        os._exit(stop.status if isinstance(stop, Stop) else OWN_FAILURE)
+        os._exit(OWN_FAILURE)

@@ -24,7 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from droiddeck_session.errors import FilesError, UsageError
 from droiddeck_session.guest import stages
 from droiddeck_session.guest.removal import refuse_mounts, remove_tree
-from droiddeck_session.rootfs import PathText, look_up
+from droiddeck_session.guest.startable import why_not_startable
+from droiddeck_session.rootfs import PathText  # noqa: TC001 - pydantic reads it
 from droiddeck_session.settings import GUEST_NAME
 
 if TYPE_CHECKING:
@@ -97,13 +98,7 @@ class Guest:
     @property
     def fault(self) -> str | None:
         """What keeps sessions from running in it, or None."""
-        why_not = _no_folder(self.root)
-        if why_not:
-            return why_not
-        found = look_up(self.root, NEEDED)
-        if found.kind == "missing":
-            return f"{NEEDED} is missing in {self.root!r}"
-        return None if found.executable else f"{NEEDED} in {self.root!r} is no executable file"
+        return _no_folder(self.root) or why_not_startable(self.root, NEEDED)
 
 
 class GuestStore:

@@ -58,3 +58,10 @@ def test_more_binds_than_descriptors_are_allowed_at_first(stage: Stage) -> None:
     binds = [bind(stage.folder("below", *(f"{number}/x" for number in range(1200))), "/mnt")]
     binds += [bind(folders / str(number), f"/mnt/{number}") for number in range(1200)]
     assert stage.output("/bin/sh", "-c", "ulimit -n; cat /mnt/1199/file", binds=binds).endswith("\nmany/1199/file")
+
+
+@on([pair for pair in ROOTED if pair[0] == "chroot"])
+def test_a_first_program_that_cannot_be_started_is_our_own_failure(stage: Stage) -> None:
+    done = stage.run("/bin/true", binds=[bind("/etc/passwd", "/usr/bin/env")])
+    assert done.returncode == 125
+    assert b"/usr/bin/env of the guest cannot be started: Permission denied" in done.stderr
