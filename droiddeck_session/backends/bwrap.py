@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from droiddeck_session import processes
+from droiddeck_session import processes, root_mount
 from droiddeck_session.backends.interface import HOST_PATH, HostCommand
 from droiddeck_session.backends.probing import examine, unavailable
 from droiddeck_session.backends.programs import find_program, fingerprint
@@ -50,7 +50,7 @@ class BwrapBackend:
         except processes.ProcessError as error:
             return unavailable(provisional, error.message, _FIX)
         provisional = provisional.model_copy(update={"version": version.removeprefix("bubblewrap ")[:40]})
-        return examine(request, command=self.command, provisional=provisional, fix=_FIX)
+        return examine(request, command=self.command, provisional=provisional, fix=root_mount.fix(_FIX))
 
     def cache_key(self, request: ProbeRequest) -> str:
         """Return the program's path, size and times."""

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from droiddeck_session import root_mount
 from droiddeck_session.backends.interface import HOST_PATH, HostCommand
 from droiddeck_session.backends.probing import examine
 from droiddeck_session.backends.programs import fingerprint
@@ -44,7 +45,7 @@ class ChrootBackend:
             read_only_binds=True,
             colon_in_binds=True,
         )
-        return examine(request, command=self.command, provisional=provisional, fix=_FIX)
+        return examine(request, command=self.command, provisional=provisional, fix=root_mount.fix(_FIX))
 
     def cache_key(self, request: ProbeRequest) -> str:  # noqa: ARG002 - the interface's signature
         """Return what changes when the entering program or its interpreter is replaced."""

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from droiddeck_session import processes
+from droiddeck_session import processes, root_mount
 from droiddeck_session.backends.ptrace_check import PTRACE_FIX, ptrace_permitted
 from droiddeck_session.diagnostics.finding import Finding, Surroundings
 
@@ -120,7 +120,7 @@ def user_namespaces(_: Surroundings) -> Iterator[Finding]:
         status="warn",
         evidence=f"{said}; {seen}",
         fix="; ".join(f"sysctl {name}={cure}" for name, cure in off)
-        or "a container forbids them: bwrap, chroot and guest create need them without root; proot does not",
+        or root_mount.fix("a container forbids them: bwrap, chroot and guest create need them without root"),
     )
 
 

@@ -13,6 +13,7 @@ import errno
 import os
 import re
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,7 +22,13 @@ from droiddeck_session import processes
 from droiddeck_session.errors import FilesError, UsageError
 from droiddeck_session.guest import archives, mirror
 from droiddeck_session.guest.mount_points import make_fixed
-from droiddeck_session.guest.namespaces import USER_NAMESPACE, dying_with_us, enclosed, require_user_namespace
+from droiddeck_session.guest.namespaces import (
+    USER_NAMESPACE,
+    dying_with_us,
+    enclosed,
+    require_own_mounts,
+    require_user_namespace,
+)
 from droiddeck_session.guest.packages import installed, versions
 from droiddeck_session.guest.store import GuestRecord, require_name, unusable
 
@@ -98,7 +105,7 @@ def create(
 
     Raises:
         UsageError: a name cannot be meant.
-        NotPermittedError: NO_USER_NAMESPACE.
+        NotPermittedError: ROOT_NOT_MOUNTED or NO_USER_NAMESPACE.
         FilesError: MISSING_TOOL, NO_KEYRING, FOREIGN_ARCHITECTURE, GUEST_EXISTS, GUEST_BEING_MADE, NO_SPACE,
             CREATE_FAILED.
     """
@@ -107,6 +114,7 @@ def create(
     host = os.fsdecode(processes.run(("dpkg", "--print-architecture"), check=True).stdout).strip()
     arch = recipe.arch or host
     _require_architecture(arch, host)
+    require_own_mounts()
     if os.geteuid() != 0:
         require_user_namespace()
     with store.reserve(recipe.name) as stage:
@@ -191,8 +199,9 @@ def _bootstrap(
         return
     if disk_full:
         raise no_space(stage)
-    # The stage is gone by the time that anybody pastes this.
-    again = processes.pasteable(enclosed(command(recipe, arch, f"./{recipe.name}-rootfs", lines, root=root)))
+    # The stage is gone by the time that anybody pastes this, wherever that is.
+    elsewhere = f"{tempfile.gettempdir()}/{recipe.name}-rootfs"
+    again = processes.pasteable(enclosed(command(recipe, arch, elsewhere, lines, root=root)))
     raise _failed(recipe, completed, f"the whole output: {log}; to see it again: {again}")
 
 

@@ -14,7 +14,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from droiddeck_session import processes
+from droiddeck_session import processes, root_mount
 from droiddeck_session.errors import NotPermittedError
 
 USER_NAMESPACE: Final = ("unshare", "--user", "--map-root-user", "--map-auto")
@@ -37,6 +37,20 @@ def dying_with_us(argv: tuple[str, ...]) -> tuple[str, ...]:
     Android has no setpriv; there a tool whose caller is killed runs to its end.
     """
     return (*_DIES_WITH_US, "--", *argv) if shutil.which(_DIES_WITH_US[0]) else argv
+
+
+def require_own_mounts() -> None:
+    """Check that mounts can be kept apart from the host's, root or not.
+
+    Raises:
+        NotPermittedError: ROOT_NOT_MOUNTED; names the fix.
+    """
+    if not root_mount.root_is_mounted():
+        raise NotPermittedError(
+            code="ROOT_NOT_MOUNTED",
+            message=f"a guest is made with mounts of its own: {root_mount.WHY_NOT}",
+            hint=f"{root_mount.FIX}; or bring a guest: droiddeck-session guest import",
+        )
 
 
 def require_user_namespace() -> None:
