@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import errno
 import os
 import shlex
 import signal
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TIME_LIMIT: Final = 10.0
 _TAIL_LINES: Final = 5
+_LONGEST_SHOWN: Final = 4000
+_TOO_LONG: Final = "give fewer or shorter binds, variables and arguments; "
 _STDERR: Final = 2
 _LAST_WORDS: Final = 1.0
 # What asks us to end; main() answers each by an exception.
@@ -252,7 +255,7 @@ def failed(
     message = f"{completed.argv[0]}: {ending(completed.returncode)}"
     if tail:
         message += ": " + " / ".join(tail)
-    again = f"to see it again: {pasteable(completed.argv, env, cwd)}"
+    again = f"to see it again: {_shortened(pasteable(completed.argv, env, cwd))}"
     return ProcessError(code="PROGRAM_FAILED", message=message, hint=f"{hint}; {again}" if hint else again)
 
 
@@ -261,8 +264,14 @@ def cannot_start(argv: Sequence[str], error: OSError, *, hint: str = "") -> Proc
     return ProcessError(
         code="PROGRAM_NOT_STARTED",
         message=f"cannot start {argv[0]!r}: {error.strerror}",
-        hint=hint or f"tried: {pasteable(argv)}",
+        hint=hint or (_TOO_LONG if error.errno == errno.E2BIG else "") + f"tried: {_shortened(pasteable(argv))}",
     )
+
+
+def _shortened(line: str) -> str:
+    """Return a line to paste, or its beginning where nobody would read or paste it whole."""
+    cut = f"{line[:_LONGEST_SHOWN]}... (cut off: it has {len(line)} characters)"
+    return line if len(line) <= _LONGEST_SHOWN else cut
 
 
 def stream(

@@ -21,6 +21,7 @@ from droiddeck_session.errors import FilesError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+UNREACHABLE: Final = "a loop of links or a file is in its way"
 # linux/namei.h: MAXSYMLINKS; the kernel gives up with ELOOP after as many.
 LINK_LIMIT: Final = 40
 
@@ -34,15 +35,15 @@ class GuestPath(BaseModel):
     """One path of the rootfs, looked up in guest terms: no link leads out of the rootfs.
 
     Attributes:
-        kind: what the rootfs has there, after links; `missing` also for a loop of links and where the caller may not
-            look.
+        kind: what the rootfs has there, after links; `missing` also where the caller may not look, `unreachable` what
+            nothing can be made at: behind a loop of links, or below a file.
         resolved: the guest path with the guest's links resolved, as far as it exists.
         executable: a regular file with an execute bit; of a folder: that the caller may enter it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Literal["directory", "file", "other", "missing"]
+    kind: Literal["directory", "file", "other", "missing", "unreachable"]
     resolved: PathText
     executable: bool = False
 
@@ -98,6 +99,8 @@ def make_mount_point(root: str, guest_path: str, *, directory: bool) -> None:
         FilesError: it cannot be made, or something of another kind is there.
     """
     found = look_up(root, guest_path)
+    if found.kind == "unreachable":
+        raise _not_made(guest_path, UNREACHABLE)
     if found.kind != "missing":
         if (found.kind == "directory") is not directory:
             raise _not_made(guest_path, f"a {'file' if directory else 'folder'} is there")
@@ -128,7 +131,7 @@ def _walk(root_fd: int, guest_path: str) -> GuestPath:
                 if stat.S_ISLNK(found.st_mode):
                     links += 1
                     if links > LINK_LIMIT:
-                        return GuestPath(kind="missing", resolved=_lexical(guest_path))
+                        return GuestPath(kind="unreachable", resolved=_lexical(guest_path))
                     target = os.readlink(name, dir_fd=current)
                     pending.extendleft(reversed(_parts(target)))
                     if target.startswith("/"):
@@ -151,7 +154,7 @@ def _walk(root_fd: int, guest_path: str) -> GuestPath:
 def _not_a_folder(mode: int, reached: Sequence[str], name: str, pending: deque[str]) -> GuestPath:
     if pending:
         # ENOTDIR to the kernel.
-        return GuestPath(kind="missing", resolved=_lexical("/".join([*reached, name, *pending])))
+        return GuestPath(kind="unreachable", resolved=_lexical("/".join([*reached, name, *pending])))
     regular = stat.S_ISREG(mode)
     return GuestPath(
         kind="file" if regular else "other",

@@ -14,12 +14,16 @@ from droiddeck_session.backends.interface import HOST_PATH, HostCommand
 from droiddeck_session.backends.probing import examine, unavailable
 from droiddeck_session.backends.programs import find_program, fingerprint
 from droiddeck_session.backends.refusals import refuse_what_it_cannot
+from droiddeck_session.errors import BackendError
 from droiddeck_session.plan.capabilities import Capabilities
 
 if TYPE_CHECKING:
     from droiddeck_session.backends.interface import ProbeRequest
     from droiddeck_session.plan.model import Plan
 
+# bubblewrap.c: MAX_ARGS; the program's own count as well, and so do the words of `report_option`.
+_MOST_ARGUMENTS: Final = 9000
+_REPORT_WORDS: Final = 2
 _FIX: Final = (
     "install bubblewrap; where it is installed, user namespaces may be off: see sysctl user.max_user_namespaces, "
     "kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns"
@@ -60,7 +64,7 @@ class BwrapBackend:
         """Return bwrap's command line: rootfs, binds in the plan's order, namespaces, the guest's command line.
 
         Raises:
-            BackendError: the plan asks for something that the probe did not show.
+            BackendError: the plan asks for something that the probe did not show, or has too many binds.
         """
         refuse_what_it_cannot(plan, capabilities)
         argv = [capabilities.program, "--ro-bind" if plan.guest.read_only else "--bind", plan.guest.root, "/"]
@@ -71,6 +75,12 @@ class BwrapBackend:
         if plan.identity.emulated:
             argv += ["--unshare-user", "--uid", str(plan.identity.uid), "--gid", str(plan.identity.gid)]
         argv += ["--chdir", plan.cwd, "--", *plan.command_line()]
+        if len(argv[1:]) + _REPORT_WORDS > _MOST_ARGUMENTS:
+            raise BackendError(
+                code="TOO_MANY_BINDS",
+                message=f"bwrap takes at most {_MOST_ARGUMENTS} arguments, and {len(plan.binds)} binds need more",
+                hint="bind a folder above them, or use another backend: --backend chroot",
+            )
         return HostCommand(
             argv=tuple(argv), env={"PATH": HOST_PATH}, cwd=plan.guest.root, report_option="--json-status-fd"
         )

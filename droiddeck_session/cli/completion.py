@@ -52,6 +52,26 @@ def guest_names(_context: click.Context, _parameter: click.Parameter, incomplete
     return sorted(entry for entry in entries if entry.startswith(incomplete) and not entry.startswith("."))
 
 
+def backend_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the registered backends whose names begin with what was typed."""
+    from droiddeck_session.backends.registry import names  # noqa: PLC0415 - only a shell that completes pays for it
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def backend_choices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return what `backend.name` may be: a registered backend, or `auto`."""
+    found = backend_names(context, parameter, incomplete)
+    return ["auto", *found] if "auto".startswith(incomplete) else found
+
+
+def setting_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the settings whose names begin with what was typed."""
+    from droiddeck_session.settings import KEYS  # noqa: PLC0415 - as above
+
+    return [name for name in KEYS if name.startswith(incomplete)]
+
+
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(*, shell: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from droiddeck_session.cli.completion import guest_names
+from droiddeck_session.cli.completion import backend_choices, guest_names
 from droiddeck_session.settings import KEYS
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from droiddeck_session.setting_keys import Key
 
-_COMPLETED_BY: Final = {"guest.name": guest_names}
+_COMPLETED_BY: Final = {"guest.name": guest_names, "backend.name": backend_choices}
 
 
 def flag_options(keys: Iterable[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

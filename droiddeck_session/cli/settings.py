@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from droiddeck_session.cli.completion import setting_names
 from droiddeck_session.cli.output import answer, environment, json_option, note
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK, SettingError
 from droiddeck_session.layers import line_of, places, read_file, unknown_key
@@ -53,7 +54,7 @@ def show(*, as_json: bool) -> None:
 
 
 @settings.command()
-@click.argument("key", metavar="KEY")
+@click.argument("key", metavar="KEY", shell_complete=setting_names)
 @json_option()
 def explain(*, key: str, as_json: bool) -> None:
     """Tell what KEY (as guest.name) is for, what it may be, and every layer that sets it, the winner last."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from droiddeck_session.cli.completion import backend_names
 from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import answer, environment, json_option
 from droiddeck_session.cli.setting_flags import flag_options, given_flags
@@ -24,7 +25,10 @@ _SHOWN: Final = 2
 
 
 @click.command()
-@click.option("--backend", "backends", multiple=True, metavar="BACKEND", help="Only this one; may be given again.")
+@click.option(
+    "--backend", "backends", multiple=True, metavar="BACKEND", shell_complete=backend_names,
+    help="Only this one; may be given again.",
+)  # fmt: skip
 @click.option(
     "--case", "cases", multiple=True, metavar="ID", help="Only this case, * for anything; may be given again."
 )

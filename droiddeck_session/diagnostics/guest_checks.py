@@ -40,6 +40,8 @@ ENV: Final = "/usr/bin/env"
 PYTHON: Final = "/usr/bin/python3"
 # The kernel's own places, which every session binds. Not /tmp and /run: those are the session's own, not the host's.
 _FILLED: Final = ("/proc", "/sys", "/dev")
+# What look_up() says where nothing is.
+_NOTHING: Final = frozenset({"missing", "unreachable"})
 # Of a folder with very many entries the first tell enough.
 _ENTRY_LIMIT: Final = 2000
 _NAMED_LIMIT: Final = 5
@@ -89,7 +91,7 @@ def _programs(root: str, machine: str) -> Finding:
 
 def _mount_points(guest: Guest, seen: Surroundings) -> Finding:
     wanted = _tables(seen).mount_points()
-    lacking = [point.guest for point in wanted if look_up(guest.root, point.guest).kind == "missing"]
+    lacking = [point.guest for point in wanted if look_up(guest.root, point.guest).kind in _NOTHING]
     if not lacking:
         return Finding(id="guest.mount-points", status="ok", evidence=f"all {len(wanted)} fixed mount points are there")
     return Finding(
@@ -155,7 +157,7 @@ def leaving_links(root: str, folder: str) -> list[Link]:
     if found.kind != "directory":
         return []
     links = _links_in(root + found.resolved.rstrip("/"), folder)
-    return [link for link in links if look_up(root, link.guest).kind == "missing"]
+    return [link for link in links if look_up(root, link.guest).kind in _NOTHING]
 
 
 def binds_of_the_user(seen: Surroundings) -> Iterator[Finding]:
@@ -183,7 +185,7 @@ def _shown(path: str, bound: Sequence[str], root: str | None) -> bool:
     """Whether a guest path is in the rootfs or below what is bound."""
     if any(below(path, place) is not None for place in bound):
         return True
-    return root is not None and look_up(root, path).kind != "missing"
+    return root is not None and look_up(root, path).kind not in _NOTHING
 
 
 def _bind_of_the_user(what: str, kind: str, row: BindRow, leaving: Sequence[Link]) -> Finding:

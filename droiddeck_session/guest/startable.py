@@ -35,7 +35,7 @@ def why_not_startable(root: str, program: str) -> str | None:
         FilesError: the rootfs itself cannot be opened.
     """
     found = look_up(root, program)
-    if found.kind == "missing":
+    if found.kind in {"missing", "unreachable"}:
         return f"{program} is missing in {root!r}"
     if not found.executable:
         return f"{program} in {root!r} is no executable file"

@@ -17,6 +17,7 @@ import os
 import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -30,7 +31,6 @@ from droiddeck_session.settings import GUEST_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from typing import Self
 
     from droiddeck_session.guest.stages import Stage
@@ -127,7 +127,7 @@ class GuestStore:
 
         Raises:
             FilesError: NO_GUEST or UNKNOWN_GUEST; names those that there are.
-            UsageError: BAD_GUEST_NAME.
+            UsageError: BAD_GUEST_NAME or HOST_ROOT.
         """
         if name_or_path.startswith("/"):
             return self._at(name_or_path)
@@ -155,7 +155,7 @@ class GuestStore:
 
         Raises:
             FilesError: NO_GUEST, UNKNOWN_GUEST, or BROKEN_GUEST, which names what is missing.
-            UsageError: BAD_GUEST_NAME.
+            UsageError: BAD_GUEST_NAME or HOST_ROOT.
         """
         guest = self.locate(name_or_path)
         fault = guest.fault
@@ -248,6 +248,12 @@ class GuestStore:
                 code="UNKNOWN_GUEST",
                 message=f"{path!r} cannot be a guest's rootfs: {why_not}",
                 hint="give the absolute path of a rootfs, or a name of: droiddeck-session guest list",
+            )
+        if Path(root).samefile("/"):
+            raise UsageError(
+                code="HOST_ROOT",
+                message=f"{path!r} is this machine's own root, no guest: a session would make its mount points in it",
+                hint="give the absolute path of another rootfs, or make a guest: droiddeck-session guest create",
             )
         own = next((guest for guest in self.list() if guest.root == root), None)
         return own if own is not None else Guest(name=path, root=root)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from droiddeck_session.errors import PlanError
 from droiddeck_session.plan.guest_paths import ancestors, below, in_mount_order
 from droiddeck_session.plan.model import SESSION, DroppedBind, MountPoint, StagedFile
+from droiddeck_session.rootfs import UNREACHABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from droiddeck_session.plan.capabilities import Capabilities
     from droiddeck_session.plan.model import Bind
 
-_Kind = Literal["directory", "file", "other", "missing", "hidden"]
+_Kind = Literal["directory", "file", "other", "missing", "unreachable", "hidden"]
+# linux/limits.h: NAME_MAX
+LONGEST_NAME: Final = 255
 _FOLDER_MODE: Final = 0o755
 # Each process finds its own there (proc(5)): the kernel's links and folders of a process, and the names in /dev that
 # lead to them. A bind is made in the view of whoever makes it, so no process of the guest would see it.
@@ -156,12 +159,24 @@ def _obstacle(candidate: Candidate, cover: Candidate | None, there: _Kind) -> _F
             "BIND_IN_PROCESS",
             "bind it anywhere else: no bind reaches /proc/self, /proc/PID, /dev/fd and what leads there",
         )
-    if cover is not None and not cover.bind.directory:
-        return _Fault(f"it lies below {cover.bind.guest!r}, where a file is bound")
+    in_the_way = _in_the_way(bind.guest, cover, there)
+    if in_the_way:
+        return _Fault(in_the_way)
     if (there == "directory" and not bind.directory) or (there in {"file", "other"} and bind.directory):
         kinds = ("folder", "file") if bind.directory else ("file", "folder")
         return _Fault("a {} cannot be bound on a {}".format(*kinds), "BIND_KIND", "choose another guest path")
     return None
+
+
+def _in_the_way(guest: str, cover: Candidate | None, there: _Kind) -> str:
+    """Return why nothing of any kind can be at a guest path; empty if something can."""
+    if any(len(name.encode(errors="surrogateescape")) > LONGEST_NAME for name in guest.split("/")):
+        return f"a name in it is longer than {LONGEST_NAME} bytes"
+    if there == "unreachable":
+        return UNREACHABLE
+    if cover is not None and not cover.bind.directory:
+        return f"it lies below {cover.bind.guest!r}, where a file is bound"
+    return ""
 
 
 def _make(bind: Bind, inside: str | None, placed: Placed, *, tracer: bool, read_only: bool) -> _Fault | None:

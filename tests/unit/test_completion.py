@@ -71,20 +71,42 @@ def test_a_shell_completes_a_verb(argv: tuple[str, ...], with_program: dict[str,
     assert re.findall(r"^[a-z-]+", done.stdout, re.MULTILINE) == ["completion"], done.stderr
 
 
-@pytest.mark.parametrize("words", ["guest remove de", "guest show de", "guest shell de", "run --guest de"])
-def test_the_name_of_a_guest_is_completed(words: str, with_program: dict[str, str]) -> None:
-    guests = Path(with_program["HOME"]) / "data" / "droiddeck-session" / "guests"
-    for name in ("demo", "desktop", "other", ".stage-demo"):
-        (guests / name).mkdir(parents=True)
+def completed(words: str, environ: dict[str, str]) -> list[str]:
+    """Return what bash is told when Tab is pressed behind these words."""
     line = f"droiddeck-session {words}"
     asked = {
         "_DROIDDECK_SESSION_COMPLETE": "bash_complete",
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(line.split()) - 1),
     }
-    environ = {**with_program, **asked, "XDG_DATA_HOME": str(guests.parents[1])}
-    done = subprocess.run(["droiddeck-session"], env=environ, capture_output=True, text=True, timeout=50, check=False)
-    assert done.stdout.splitlines() == ["plain,demo", "plain,desktop"], done.stderr
+    done = subprocess.run(
+        ["droiddeck-session"], env={**environ, **asked}, capture_output=True, text=True, timeout=50, check=False
+    )
+    assert not done.stderr
+    return [line.removeprefix("plain,") for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("words", ["guest remove de", "guest show de", "guest shell de", "run --guest de"])
+def test_the_name_of_a_guest_is_completed(words: str, with_program: dict[str, str]) -> None:
+    guests = Path(with_program["HOME"]) / "data" / "droiddeck-session" / "guests"
+    for name in ("demo", "desktop", "other", ".stage-demo"):
+        (guests / name).mkdir(parents=True)
+    assert completed(words, {**with_program, "XDG_DATA_HOME": str(guests.parents[1])}) == ["demo", "desktop"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("run --backend a", ["auto"]),
+        ("plan steam --backend bw", ["bwrap"]),
+        ("verify --backend p", ["proot"]),
+        ("verify --backend a", [""]),
+        ("settings explain steam.x", ["steam.xalia"]),
+        ("settings explain guest.", ["guest.name", "guest.hostname", "guest.identity"]),
+    ],
+)
+def test_backends_and_settings_are_completed(words: str, expected: list[str], with_program: dict[str, str]) -> None:
+    assert completed(words, with_program) == expected
 
 
 def test_a_shell_that_is_not_known_is_refused_with_status_2(with_program: dict[str, str]) -> None:

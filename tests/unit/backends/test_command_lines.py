@@ -137,6 +137,14 @@ def test_bwrap_has_a_user_namespace_for_other_ids(tmp_path: Path) -> None:
     assert host.argv[4:9] == ("--unshare-user", "--uid", "0", "--gid", "1")
 
 
+def test_more_binds_than_bwrap_takes_arguments_are_refused(tmp_path: Path) -> None:
+    binds = tuple(a_bind(f"/h/{number}", f"/g/{number}") for number in range(3000))
+    with pytest.raises(BackendError, match="3000 binds") as refusal:
+        BACKENDS["bwrap"]().command(plan(tmp_path, binds=binds), BWRAP)
+    assert refusal.value.code == "TOO_MANY_BINDS"
+    assert len(BACKENDS["bwrap"]().command(plan(tmp_path, binds=binds[:2900]), BWRAP).argv) > 8700
+
+
 def test_chroots_arguments_after_the_interpreter(tmp_path: Path) -> None:
     chroot = BWRAP.model_copy(update={"backend": "chroot", "program": "/x/enter.py"})
     binds = (a_bind("/dev", "/dev"), a_bind("/h/x", "/opt", read_only=True))

@@ -59,6 +59,12 @@ def end(process: subprocess.Popen[bytes], number: int) -> None:
     process.communicate()
 
 
+@pytest.mark.parametrize("path", ["/", "//", "/usr/..", "/proc/self/root"])
+def test_the_machines_own_root_is_no_guest(workshop: Workshop, path: str) -> None:
+    with refusal("HOST_ROOT"):
+        workshop.store.find(path)
+
+
 @pytest.mark.parametrize("name", ["demo", "0", "debian-13.1_x", "a" * 64])
 def test_a_name_is_accepted(name: str) -> None:
     require_name(name)

@@ -218,6 +218,16 @@ def test_a_link_to_the_root_is_no_place() -> None:
     refused(HOST.having(guest_links={"/m": "/"}), ("/a", "/m"), code="MOUNT_POINT", names="/m")
 
 
+@pytest.mark.parametrize("machine", [HOST, HOST.having(capabilities=TRACER)], ids=["kernel", "tracer"])
+def test_a_place_that_nothing_can_be_at_is_refused_or_left_out(machine: Machine) -> None:
+    refused(machine, ("/f", "/mnt/" + "x" * 256), code="MOUNT_POINT", names="x" * 256)
+    refused(machine, ("/f", "/mnt/" + "ä" * 128), code="MOUNT_POINT", names="longer than 255 bytes")
+    assert found(machine.plan(run(("/f", "/mnt/" + "x" * 255))), "/mnt/" + "x" * 255)
+    looped = machine.having(guest={"/loop": "unreachable", "/etc/hosts": "unreachable"})
+    refused(looped, ("/f", "/loop"), code="MOUNT_POINT", names="a loop of links or a file is in its way")
+    assert [dropped.guest for dropped in looped.plan(run()).dropped] == ["/etc/hosts"]
+
+
 def test_a_read_only_rootfs_works_and_what_it_lacks_is_refused_or_left_out() -> None:
     machine = HOST.having(guest_read_only=True, guest={"/etc/hosts": "missing"})
     plan = machine.plan(run())

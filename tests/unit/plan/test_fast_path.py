@@ -99,7 +99,7 @@ def test_it_is_on_with_256_binds_and_off_with_one_more() -> None:
 def test_a_list_longer_than_one_variable_can_be_turns_it_off() -> None:
     # Case 56.
     machine = TRACED.having(host={"/a": "file"})
-    plan = machine.plan(run(*(("/a", f"/{'m' * 900}/{number}") for number in range(200))))
+    plan = machine.plan(run(*(("/a", f"/{'m' * 250}/{'n' * 250}/{'o' * 250}/{number}") for number in range(200))))
     assert "one variable" in plan.fast_path.why_off
 
 

@@ -36,6 +36,14 @@ def handled(*signums: int) -> Iterator[None]:
             signal.signal(signum, handler)
 
 
+def test_a_command_line_that_is_too_long_is_told_by_its_beginning() -> None:
+    with pytest.raises(processes.ProcessError, match="Argument list too long") as refusal:
+        processes.run(["true", "x" * 200_000])
+    assert "fewer or shorter" in refusal.value.hint
+    assert "cut off: it has 200005 characters" in refusal.value.hint
+    assert len(refusal.value.hint) < 5000
+
+
 def test_an_interruption_waits_for_the_end_of_the_block() -> None:
     reached = []
     with handled(signal.SIGTERM, signal.SIGHUP), pytest.raises(Interrupted) as raised:  # noqa: PT012 - it is the point
