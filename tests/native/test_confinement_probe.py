@@ -218,7 +218,14 @@ def test_a_machine_without_a_compiler_is_told_what_to_install(tmp_path: Path) ->
     assert "Traceback" not in done.stderr
 
 
-def test_a_wheel_carries_the_native_parts_under_a_platforms_tag(tmp_path: Path) -> None:
+# Where man(1), bash, zsh and fish look below a prefix.
+SHARED = (
+    "man/man1/droiddeck-session.1", "man/man1/droiddeck-tracer.1", "bash-completion/completions/droiddeck-session",
+    "zsh/site-functions/_droiddeck-session", "fish/vendor_completions.d/droiddeck-session.fish",
+)  # fmt: skip
+
+
+def test_a_wheel_carries_native_parts_man_pages_and_completions_under_a_platforms_tag(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=50,
@@ -230,3 +237,4 @@ def test_a_wheel_carries_the_native_parts_under_a_platforms_tag(tmp_path: Path) 
     listed = subprocess.run([sys.executable, "-m", "zipfile", "-l", wheel], capture_output=True, text=True, check=True)
     assert f"droiddeck_session/_native/{machine}/confinement-probe" in listed.stdout
     assert "droiddeck_proot/backend.py" in listed.stdout
+    assert [path for path in SHARED if f".data/data/share/{path} " not in listed.stdout] == []
