@@ -221,3 +221,31 @@ def test_sockets_have_the_names_that_the_guest_gave_them(tmp_path: Path, name: s
         outputs.append(answers((guest.truth if kind == "truth" else guest.traced)(*PYTHON, SOCKETS, name)))
     assert outputs[0][0] == 0, outputs[0]
     assert outputs[1] == outputs[0]
+
+
+SHORT_LIVED_FOLDERS = """
+import os, shutil, socket, sys
+def bound(folder):
+    os.mkdir(folder)
+    made = socket.socket(socket.AF_UNIX); made.bind(folder + "/listener")
+    return os.listdir(folder), made.getsockname() == folder + "/listener"
+print({str(bound(f"/spot/{n:020}")) for n in range(int(sys.argv[1]))})
+again = "/spot/" + "a" * 20
+for _ in range(2):
+    print(bound(again))
+    shutil.rmtree(again)
+print(bound(again))
+os.rename(again, "/spot/moved")
+print(bound(again), os.listdir("/spot/moved"))
+"""
+
+
+def test_sockets_can_be_made_in_any_number_of_folders_that_come_and_go(tmp_path: Path) -> None:
+    outputs = []
+    for kind in ("truth", "traced"):
+        top = tmp_path / kind / ("d" * 120)
+        top.mkdir(parents=True)
+        guest = SmallGuest(top)
+        outputs.append(answers((guest.truth if kind == "truth" else guest.traced)(*PYTHON, SHORT_LIVED_FOLDERS, "300")))
+    assert outputs[0][0] == 0, outputs[0]
+    assert outputs[1] == outputs[0]

@@ -5,8 +5,8 @@
  * Rules of this file
  *  - Only a named AF_UNIX address is a path; abstract and unnamed ones and other families pass unread.
  *  - sun_path holds 107 bytes. A longer host path goes through a descriptor of the tracer's: of the directory where the
- *    socket is to be made, held for the whole session since the kernel keeps that name; of the socket itself where one
- *    connects, held until the call ends. If the last component alone is too long beside that, the socket is made under
+ *    socket is to be made, held on since the kernel keeps that name (until many others were needed); of the socket
+ *    itself where one connects, held until the call ends. If the last component alone is too long beside that, the socket is made under
  *    a short name and renamed.
  *  - The kernel answers with the text that bind was given. socket_names.c knows it; a name from outside of the session
  *    is shown as the guest path that leads there.
@@ -40,7 +40,7 @@
 enum {
     NAME_AT = offsetof(struct sockaddr_un, sun_path),
     NAME_SIZE = SOCKET_NAME_SIZE,
-    MOST_DIRECTORIES = 128, /* in which sockets with long names are made; each costs a descriptor of the session */
+    MOST_DIRECTORIES = 128, /* in which sockets with long names are made; each costs a descriptor */
 };
 
 static const char short_prefix[] = ".droiddeck-";
@@ -50,7 +50,7 @@ static struct {
     int descriptor;
 } directories[MOST_DIRECTORIES];
 
-static size_t directory_count;
+static size_t directory_count; /* of all that were ever held */
 
 /* ---- long names -------------------------------------------------------------------------------------------------- */
 
@@ -68,18 +68,37 @@ static int open_host(const char *host, int flags) {
     return descriptor;
 }
 
+/* Not removed, moved or replaced by another of its name. */
+static bool still_leads_to(const char *host, int descriptor) {
+    struct stat held, found;
+    int directory;
+    const char *path;
+
+    if (host_path_open(host, &directory, &path) != 0)
+        return false;
+    bool leads = fstatat(directory, path, &found, 0) == 0 && fstat(descriptor, &held) == 0 &&
+                 found.st_dev == held.st_dev && found.st_ino == held.st_ino;
+    host_path_close(directory);
+    return leads;
+}
+
 static int keep_directory(const char *host) {
-    for (size_t n = 0; n < directory_count; n++)
-        if (strcmp(directories[n].path, host) == 0)
+    size_t held = directory_count < MOST_DIRECTORIES ? directory_count : MOST_DIRECTORIES;
+
+    for (size_t n = 0; n < held; n++)
+        if (strcmp(directories[n].path, host) == 0 && still_leads_to(host, directories[n].descriptor))
             return directories[n].descriptor;
-    if (directory_count == MOST_DIRECTORIES)
-        return -ENAMETOOLONG;
     int descriptor = open_host(host, O_DIRECTORY);
     char *copy = descriptor < 0 ? NULL : strdup(host);
     if (descriptor < 0 || copy == NULL)
         return descriptor < 0 ? descriptor : -ENOMEM;
-    directories[directory_count].path = copy;
-    directories[directory_count++].descriptor = descriptor;
+    size_t place = directory_count++ % MOST_DIRECTORIES;
+    if (held == MOST_DIRECTORIES) {
+        free(directories[place].path);
+        close(directories[place].descriptor);
+    }
+    directories[place].path = copy;
+    directories[place].descriptor = descriptor;
     return descriptor;
 }
 
