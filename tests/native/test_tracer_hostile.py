@@ -117,6 +117,27 @@ def test_a_stopped_main_program_gets_its_term_when_it_goes_on(guest: SmallGuest)
         assert running.stdout.read() == b""
 
 
+MANY_FOLDERS = """
+import os, sys
+for n in range(300):
+    os.makedirs(f"/spot/{n}/inner")
+for n in range(300):
+    assert os.stat(f"/spot/{n}/inner/.").st_mode and not os.path.exists(f"/spot/{n}/inner/missing")
+    os.close(os.open(f"/spot/{n}/inner/file", os.O_CREAT))
+print(os.system("true"), "/usr/bin/python" in open("/proc/self/maps").read())
+print(os.popen("ulimit -n").read())
+"""
+
+
+@pytest.mark.parametrize("limit", ["14:14", "14:20", "256:4096"])
+def test_few_descriptors_are_enough(guest: SmallGuest, limit: str) -> None:
+    command = guest.command("/usr/bin/python3", "-S", "-c", MANY_FOLDERS)
+    done = subprocess.run(
+        ["prlimit", f"--nofile={limit}", *command], capture_output=True, timeout=TIME_LIMIT, env=ENVIRON, check=False
+    )
+    assert answers(done) == (0, ["0 True", limit.partition(":")[0], ""], "")
+
+
 def test_a_debugger_in_the_guest_is_told_at_once(guest: SmallGuest) -> None:
     script = "strace -f true; echo $?; strace -p $$; echo $?"
     status, lines, errors = answers(guest.traced("/bin/sh", "-c", script))

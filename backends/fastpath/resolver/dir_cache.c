@@ -32,8 +32,9 @@ struct collected {
     bool too_much;
 };
 
-void dd_dir_cache_open(struct dd_dir_cache *cache) {
+void dd_dir_cache_open(struct dd_dir_cache *cache, int below) {
     cache->on = true;
+    cache->below = below;
 }
 
 static void forget(struct dd_cached_dir *dir) {
@@ -160,6 +161,10 @@ static void keep(struct dd_dir_cache *cache, struct dd_cached_dir *dir, const st
     descriptor = open(result->host_length == 0 ? "/" : result->host, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (descriptor < 0)
         return;
+    if (descriptor >= cache->below) {
+        close(descriptor);
+        return;
+    }
     forget(dir);
     dir->descriptor = descriptor;
     dir->hash = key->hash;

@@ -10,7 +10,7 @@
  *    cache's: its user has nothing to do with relative host paths.
  *  - What that does not prove is not remembered: paths with "..", through procfs or outside of the binds, long ones,
  *    ones with more links than an entry has room for.
- *  - Direct mapped and bounded: at most DD_DIR_CACHE_ENTRIES descriptors.
+ *  - Direct mapped and bounded: at most DD_DIR_CACHE_ENTRIES descriptors, and none beyond a number that its user says.
  *  - Not covered: a file system that the host mounts over a directory while the session runs; the host path then leads
  *    into it as for everybody, but links in it that are met above the last component would be followed in host terms.
  */
@@ -42,12 +42,13 @@ struct dd_cached_dir {
 
 struct dd_dir_cache {
     bool on;
+    int below; /* descriptors from this number on are left to others */
     unsigned long hits, misses;
     struct dd_cached_dir dirs[DD_DIR_CACHE_ENTRIES];
 };
 
 /* A zeroed cache is off, and may be used all the same. */
-void dd_dir_cache_open(struct dd_dir_cache *cache);
+void dd_dir_cache_open(struct dd_dir_cache *cache, int below);
 void dd_dir_cache_close(struct dd_dir_cache *cache);
 
 /* Lets go of a directory of the host's and of all below it: before it is removed or renamed. What is held open is not

@@ -25,6 +25,7 @@
 #include "driver_lines.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
@@ -348,7 +349,7 @@ static void run(struct driver_line *line) {
 int main(void) {
     struct driver_line line = {0};
 
-    dd_dir_cache_open(&cache);
+    dd_dir_cache_open(&cache, INT_MAX);
     while (driver_read(&line)) {
         if (line.count > 0)
             run(&line);

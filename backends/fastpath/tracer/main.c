@@ -4,9 +4,11 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,6 +76,18 @@ static void start_filter(void) {
         fail("the seccomp filter is longer than the kernel's limit of %d instructions", FILTER_LIMIT);
 }
 
+/* The main program has the limit that it was given; the tracer works for many, and must always be able to answer. So the
+ * cache leaves half of what there is. */
+static void start_cache(void) {
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        fail("limit of descriptors: %s", strerror(errno));
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    dd_dir_cache_open(&tracer.cache, limit.rlim_cur / 2 < INT_MAX ? (int)(limit.rlim_cur / 2) : INT_MAX);
+}
+
 static void clean_up(void) {
     binds_end(&tracer);
 }
@@ -92,7 +106,7 @@ int main(int argc, char **argv) {
     binds_start(&tracer);
     start_fast_path();
     start_filter();
-    dd_dir_cache_open(&tracer.cache);
     start_main(&tracer, &filter);
+    start_cache();
     return loop_run(&tracer);
 }
