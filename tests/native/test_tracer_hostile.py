@@ -39,6 +39,7 @@ STORMS = {
     "killed": "killed: all by the signal",
     "borrowers": "borrowers: each parent went on",
     "threads": "threads: each process became the program",
+    "forks": "forks: each had an end",
     "alarms": "alarms: 0 failed in the handler",
     "stops": "stops: each was told",
     "filter": "filter: mkdirat -1 Numerical argument out of domain, newfstatat trapped 1, "
@@ -50,6 +51,12 @@ STORMS = {
 @pytest.mark.parametrize("part", STORMS)
 def test_no_moment_is_a_bad_one(guest: SmallGuest, part: str, rounds: int) -> None:
     done = guest.traced(guest.add(built("storm")), part, str(rounds), options=["-w", "/spot"])
+    assert answers(done) == (0, [STORMS[part]], "")
+
+
+@pytest.mark.parametrize("part", STORMS)
+def test_no_moment_is_a_bad_one_for_emulated_ids(guest: SmallGuest, part: str) -> None:
+    done = guest.traced(guest.add(built("storm")), part, str(ROUNDS), options=["-w", "/spot", "-i", "5:6"])
     assert answers(done) == (0, [STORMS[part]], "")
 
 

@@ -162,3 +162,29 @@ os.wait()
     truth = answers(guest.truth(*PYTHON, script))
     assert truth[0] == 0
     assert answers(guest.traced(*PYTHON, script)) == truth
+
+
+MADE_BY_THREADS = """
+import ctypes, os, threading
+libc = ctypes.CDLL(None)
+SETRESUID = {"x86_64": 117, "aarch64": 147}[os.uname().machine]  # asm/unistd.h: the calling thread's alone
+wrong = []
+def fork_and_ask(uid):
+    for _ in range(100):
+        libc.syscall(SETRESUID, uid, uid, 0)
+        child = os.fork()
+        if child == 0:
+            os._exit(os.getuid() != uid)
+        libc.syscall(SETRESUID, 9, 9, 0)
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+            wrong.append(uid)
+        libc.syscall(SETRESUID, 0, 0, 0)
+threads = [threading.Thread(target=fork_and_ask, args=(uid,)) for uid in (0, 5, 6)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(wrong)
+"""
+
+
+def test_a_child_has_the_ids_of_the_thread_that_made_it(guest: SmallGuest) -> None:
+    assert as_stranger(guest, *PYTHON, MADE_BY_THREADS, options=("-0",)) == (0, ["[]"], "")

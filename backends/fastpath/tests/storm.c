@@ -3,7 +3,7 @@
  * Processes that are killed, stopped and interrupted at every moment. Each part prints one line that says what must be
  * so however the moments fell; anything else is a failure.
  *
- *     storm killed|borrowers|threads|alarms|stops|filter ROUNDS
+ *     storm killed|borrowers|threads|forks|alarms|stops|filter ROUNDS
  *
  * "again" and "exit" are what the parts run.
  */
@@ -142,6 +142,42 @@ static void threads(int rounds) {
     puts("threads: each process became the program");
 }
 
+/* ---- forks: a process ends, or execs, while its threads fork; their children have the same end all the same --------- */
+
+static void *fork_on(void *unused) {
+    (void)unused;
+    for (;;) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        waitpid(child, NULL, 0);
+    }
+}
+
+static void fork_by_all(unsigned seed) {
+    pthread_t thread;
+
+    for (int n = 0; n < 4 * THREADS; n++)
+        must(pthread_create(&thread, NULL, fork_on, NULL) == 0, "pthread_create");
+    wait_a_little(&seed, 10000000);
+    if (seed % 2 == 0)
+        execl(self, self, "exit", (char *)NULL);
+    _exit(EXIT_OF_THREADS);
+}
+
+static void forks(int rounds) {
+    int status;
+
+    must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, "subreaper");
+    for (int n = 0; n < rounds; n++) {
+        if (fork() == 0)
+            fork_by_all((unsigned)n);
+        while (wait(&status) > 0) /* the children that were left to this one too */
+            must(WIFEXITED(status), "another end");
+    }
+    puts("forks: each had an end");
+}
+
 /* ---- alarms: path calls in a program and in its handler, which interrupts it all the time ------------------------- */
 
 static volatile sig_atomic_t handled, failed_in_handler;
@@ -264,8 +300,8 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(int rounds);
-    } parts[] = {{"killed", killed}, {"borrowers", borrowers}, {"threads", threads}, {"alarms", alarms},
-                 {"stops", stops},   {"filter", filter}};
+    } parts[] = {{"killed", killed}, {"borrowers", borrowers}, {"threads", threads}, {"forks", forks},
+                 {"alarms", alarms}, {"stops", stops},         {"filter", filter}};
 
     self = argv[0];
     if (argc > 1 && strcmp(argv[1], "again") == 0)

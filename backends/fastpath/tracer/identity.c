@@ -9,8 +9,7 @@
  *    it is.
  *  - Whoever is 0 inside may give files away: that is pretended (-0), as nothing else could be done. Others get the
  *    real ids set for their own, and EPERM for anything else.
- *  - Each thread has its ids, as in the kernel; fork events hand them on (loop.c holds a child until its parent's
- *    event).
+ *  - Each thread has its ids, as in the kernel; inherited_ids.c hands them on.
  */
 #define _GNU_SOURCE
 #include "identity.h"
@@ -81,8 +80,14 @@ static struct ids *ids_of(struct tracee *tracee) {
 }
 
 void identity_inherit(struct tracee *child, struct tracee *parent) {
-    if (emulation.on)
-        *ids_of(child) = *ids_of(parent);
+    struct ids *ids = ids_of(child);
+
+    if (parent != NULL)
+        *ids = *ids_of(parent);
+}
+
+bool identity_same(const struct tracee *one, const struct tracee *other) {
+    return memcmp(one->ids, other->ids, sizeof(*one->ids)) == 0;
 }
 
 void identity_exec(struct tracee *tracee) {

@@ -30,7 +30,8 @@ void identity_call(struct call *call);            /* getuid and its kin, set*id,
 bool identity_change_owner(struct call *call, const struct path_call *row, const struct dd_result *result);
 void identity_change_descriptor(struct call *call, const struct path_call *row);
 
-void identity_inherit(struct tracee *child, struct tracee *parent);
+void identity_inherit(struct tracee *child, struct tracee *parent); /* NULL: those that the session began with */
+bool identity_same(const struct tracee *one, const struct tracee *other); /* of two whose ids are known */
 void identity_exec(struct tracee *tracee);
 void identity_tell(struct tracee *tracee, struct dd_info *info); /* what its loader puts into the auxiliary vector */
 void identity_tell_session(struct dd_session *session);

@@ -23,6 +23,7 @@
 #include "dispatch.h"
 #include "exec.h"
 #include "identity.h"
+#include "inherited_ids.h"
 #include "options.h"
 #include "signals.h"
 #include "tracee.h"
@@ -83,6 +84,22 @@ static void exit_stop(struct tracer *tracer, pid_t tid) {
     go_on(tid, 0);
 }
 
+/* ---- emulated ids ------------------------------------------------------------------------------------------------ */
+
+static void let_go_on(struct tracee *tracee, void *context) {
+    (void)context;
+    if (!tracee->waits_for_ids || !inherited_ids_find(tracee))
+        return;
+    tracee->waits_for_ids = false;
+    go_on(tracee->tid, 0);
+}
+
+/* A thread has handed its ids on, or will never do it. */
+static void ids_may_be_known(void) {
+    if (identity_emulated())
+        tracee_each(let_go_on, NULL);
+}
+
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static void exec_event(struct tracer *tracer, pid_t tid) {
@@ -95,6 +112,7 @@ static void exec_event(struct tracer *tracer, pid_t tid) {
     tracer->loaded = true;
     exec_done(tracer, tracee, (pid_t)former);
     identity_exec(tracee);
+    ids_may_be_known();
     go_on(tid, 0);
 }
 
@@ -102,11 +120,8 @@ static void fork_event(pid_t tid) {
     unsigned long child_tid;
 
     if (identity_emulated() && ptrace(PTRACE_GETEVENTMSG, tid, 0L, &child_tid) == 0) {
-        struct tracee *child = tracee_get((pid_t)child_tid);
-        identity_inherit(child, tracee_get(tid));
-        if (child->waits_for_ids)
-            go_on(child->tid, 0);
-        child->waits_for_ids = false;
+        inherited_ids_hand_on(tracee_get(tid), (pid_t)child_tid);
+        ids_may_be_known();
     }
     go_on(tid, 0);
 }
@@ -125,7 +140,7 @@ static void stop_event(const struct tracer *tracer, pid_t tid, int number) {
         ptrace(PTRACE_LISTEN, tid, 0L, 0L);
         return;
     }
-    tracee->waits_for_ids = identity_emulated() && tracee->ids == NULL && tid != tracer->main_pid;
+    tracee->waits_for_ids = !inherited_ids_find(tracee);
     if (!tracee->waits_for_ids)
         go_on(tid, 0);
 }
@@ -162,13 +177,6 @@ static void stopped(struct tracer *tracer, pid_t tid, int status) {
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
-static void let_go_on(struct tracee *tracee, void *context) {
-    (void)context;
-    if (tracee->waits_for_ids)
-        go_on(tracee->tid, 0);
-    tracee->waits_for_ids = false;
-}
-
 static void kill_one(struct tracee *tracee, void *context) {
     (void)context;
     kill(tracee->tid, SIGKILL);
@@ -176,8 +184,7 @@ static void kill_one(struct tracee *tracee, void *context) {
 
 static void ended(struct tracer *tracer, pid_t tid, int status, int *main_status) {
     tracee_drop(tid);
-    if (identity_emulated() && WIFSIGNALED(status))
-        tracee_each(let_go_on, NULL); /* it may have been killed before its fork event */
+    ids_may_be_known();
     if (tid != tracer->main_pid)
         return;
     *main_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

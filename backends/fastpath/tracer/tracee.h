@@ -40,7 +40,7 @@ struct tracee {
     int kept[8], kept_count;   /* descriptors of the tracer's own that paths of this call go through */
     struct pending_exec *exec; /* exec.c: from the entry of execve to its event */
     struct ids *ids;           /* identity.c; NULL unless ids are emulated */
-    bool waits_for_ids;        /* loop.c: stopped until its parent's fork event hands them on */
+    bool waits_for_ids;        /* loop.c: stopped until they are known (inherited_ids.c) */
     signed char credentials;   /* credentials.c: 0 not asked, 1 the tracer's, -1 others */
 };
 
