@@ -39,7 +39,7 @@ LOADER_LDFLAGS = -nostdlib -static -no-pie -Wl,-z,max-page-size=65536,-z,noexecs
 # Two segments and no start files: each costs every exec of the guest.
 LIBRARY = $(FASTPATH)/library
 LIBRARY_SOURCES = $(sort $(wildcard $(LIBRARY)/*.c $(LIBRARY)/*_$(MACHINE).S)) \
-	$(addprefix $(FASTPATH)/resolver/,guest_name.c proc_links.c view.c walk.c)
+	$(addprefix $(FASTPATH)/resolver/,components.c guest_name.c proc_links.c view.c walk.c)
 LIBRARY_CFLAGS = $(filter-out -D_FILE_OFFSET_BITS=64,$(ALL_CFLAGS)) -std=gnu11 -I$(FASTPATH) -DDD_PATH_BUFFER=512 -fPIC \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -U_FORTIFY_SOURCE
 LIBRARY_CFLAGS_x86_64 = -mno-red-zone

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from traced import SmallGuest, answers, built
+from traced import ENVIRON, TIME_LIMIT, SmallGuest, answers, built
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,3 +53,26 @@ def test_without_a_key_calls_from_the_page_are_calls_like_any_other(guest: Small
         ],
     )  # fmt: skip
     assert all(line.endswith("not counted") for line in lines[6:])
+
+
+@pytest.mark.parametrize("used", ["65536", "1048576"])
+def test_no_room_for_the_page_is_told_at_the_start(guest: SmallGuest, used: str) -> None:
+    full = guest.top / "full"
+    full.mkdir()
+    lines = [
+        f"mount -t tmpfs -o size=1048576 none {full}",
+        f"head -c {used} /dev/zero >{full}/used",
+        f"PROOT_TMP_DIR={full} PROOT_FASTPATH={KEY} {shlex.join(guest.command('/bin/mv', '/spot/x', '/spot/y'))}",
+    ]
+    (guest.work / "x").mkdir()
+    namespaces = ["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
+    done = subprocess.run(
+        ["unshare", *namespaces, "/bin/sh", "-ec", "\n".join(lines)],
+        capture_output=True, timeout=TIME_LIMIT, env=ENVIRON, check=False,
+    )  # fmt: skip
+    status, _, errors = answers(done)
+    if used == "65536":
+        assert (status, errors) == (0, "")
+    else:
+        assert status == 125
+        assert errors.endswith("No space left on device\n")

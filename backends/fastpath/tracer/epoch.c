@@ -20,9 +20,14 @@
 static uint64_t *epoch;
 
 int epoch_open(int descriptor) {
+    static const char empty[DD_EPOCH_SIZE];
     void *page = MAP_FAILED;
 
-    if (ftruncate(descriptor, DD_EPOCH_SIZE + DD_SESSION_SIZE) == 0)
+    /* Written, not only made that long: where the file system is full, touching the page would be SIGBUS. */
+    ssize_t written = write(descriptor, empty, sizeof(empty));
+    if (written >= 0 && written != (ssize_t)sizeof(empty))
+        errno = ENOSPC;
+    if (written == (ssize_t)sizeof(empty) && ftruncate(descriptor, DD_EPOCH_SIZE + DD_SESSION_SIZE) == 0)
         page = mmap(NULL, DD_EPOCH_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     int error = page == MAP_FAILED ? -errno : 0;
     close(descriptor);
