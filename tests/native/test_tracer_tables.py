@@ -67,6 +67,7 @@ def test_what_goes_round_translation_is_refused_and_what_is_harmless_passes(tmp_
         "mount": "EPERM", "unknown number": "ENOSYS", "unknown number above": "ENOSYS",
         "x32 getpid": "ENOSYS", "x32 open": "ENOSYS",
         "unshare user": "EPERM", "unshare mounts": "EPERM", "unshare fs": "ok", "clone user": "EPERM", "setns": "EPERM",
+        "host name": "EPERM", "domain name": "EPERM",
         "seccomp listener": "EINVAL", "not dumpable": "ok", "dumpable": "ok", "own name": "ok",
         "int 0x80 open": "ENOSYS", "int 0x80 getpid": "ENOSYS", "int 0x80 modify_ldt": "ok",
         "int 0x80 set_thread_area": "passed",

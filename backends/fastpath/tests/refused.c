@@ -70,6 +70,8 @@ int main(void) {
     in_child("unshare fs", SYS_unshare, CLONE_FS, 0, 0);
     in_child("clone user", SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0);
     in_child("setns", SYS_setns, 0, 0, 0);
+    in_child("host name", SYS_sethostname, (long)text, -1, 0); /* a length that the kernel would not take */
+    in_child("domain name", SYS_setdomainname, (long)text, -1, 0);
     in_child("seccomp listener", SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, (long)text);
     say("not dumpable", prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
     say("dumpable", prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));

@@ -8,7 +8,8 @@
  *  - OWNER_ENOSYS: what goes round path translation (io_uring, handles, the mount API, openat2 whose struct no filter
  *    can read) or tells of the host's mounts. Programs know that older kernels lack it.
  *  - OWNER_EPERM: what a process without privileges gets. ptrace among them: a tracee has one tracer, and that is this
- *    one; a debugger in the guest is told so at once. bpf: its objects are named by host paths.
+ *    one; a debugger in the guest is told so at once. bpf: its objects are named by host paths. sethostname: it would be
+ *    the host's.
  *  - Constants only: the filter answers these rows without a stop.
  */
 #include "call_owner.h"
@@ -46,6 +47,8 @@ const struct call_owner call_owners[] = {
     {__NR_ptrace, OWNER_EPERM},
     {__NR_setns, OWNER_EPERM},
     {__NR_bpf, OWNER_EPERM},
+    {__NR_sethostname, OWNER_EPERM},
+    {__NR_setdomainname, OWNER_EPERM},
     {__NR_socket, OWNER_CONDITIONAL},
     {__NR_sendto, OWNER_CONDITIONAL},
     {__NR_recvfrom, OWNER_CONDITIONAL},
@@ -129,8 +132,8 @@ const struct call_owner call_owners[] = {
     UNTRACED(sched_setaffinity), UNTRACED(sched_setattr), UNTRACED(sched_setparam), UNTRACED(sched_setscheduler),
     UNTRACED(sched_yield), UNTRACED(semctl), UNTRACED(semget), UNTRACED(semop), UNTRACED(semtimedop),
     UNTRACED(sendfile), UNTRACED(set_mempolicy),
-    UNTRACED(set_mempolicy_home_node), UNTRACED(set_robust_list), UNTRACED(set_tid_address), UNTRACED(setdomainname),
-    UNTRACED(sethostname), UNTRACED(setitimer), UNTRACED(setpgid), UNTRACED(setpriority), UNTRACED(setrlimit),
+    UNTRACED(set_mempolicy_home_node), UNTRACED(set_robust_list), UNTRACED(set_tid_address),
+    UNTRACED(setitimer), UNTRACED(setpgid), UNTRACED(setpriority), UNTRACED(setrlimit),
     UNTRACED(setsid), UNTRACED(setsockopt), UNTRACED(settimeofday), UNTRACED(shmat), UNTRACED(shmctl),
     UNTRACED(shmdt), UNTRACED(shmget), UNTRACED(shutdown), UNTRACED(sigaltstack), UNTRACED(signalfd4),
     UNTRACED(socketpair), UNTRACED(splice), UNTRACED(sync), UNTRACED(sync_file_range),
