@@ -145,6 +145,12 @@ def test_few_descriptors_are_enough(guest: SmallGuest, limit: str) -> None:
     assert answers(done) == (0, ["0 True", limit.partition(":")[0], ""], "")
 
 
+def test_a_limit_of_file_sizes_ends_no_session(guest: SmallGuest) -> None:
+    command = ["prlimit", "--fsize=0", *guest.command("/bin/sh", "-c", "cat /proc/self/maps; echo goes on")]
+    done = subprocess.run(command, capture_output=True, timeout=TIME_LIMIT, env=ENVIRON, check=False)
+    assert answers(done)[:2] == (0, ["goes on"])
+
+
 def test_a_debugger_in_the_guest_is_told_at_once(guest: SmallGuest) -> None:
     script = "strace -f true; echo $?; strace -p $$; echo $?"
     status, lines, errors = answers(guest.traced("/bin/sh", "-c", script))

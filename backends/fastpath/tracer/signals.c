@@ -81,6 +81,7 @@ void signals_start(pid_t pid) {
         set(stopping[n], note_stop);
     set(SIGALRM, wake);
     set(SIGIO, wake); /* of a lease that somebody else wants broken (exec_file.c): it is given back anyway */
+    set(SIGXFSZ, wake); /* the limit of file sizes is the main program's; what the tracer cannot write is an error there */
     /* Were it ignored, there would be no status to wait for; and a stop of a tracee need not be told by a signal as
      * well. */
     const struct sigaction of_children = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
