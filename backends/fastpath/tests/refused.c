@@ -69,6 +69,7 @@ int main(void) {
     in_child("unshare mounts", SYS_unshare, CLONE_NEWNS, 0, 0);
     in_child("unshare fs", SYS_unshare, CLONE_FS, 0, 0);
     in_child("clone user", SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0);
+    in_child("clone untraced", SYS_clone, CLONE_UNTRACED | SIGCHLD, 0, 0);
     in_child("setns", SYS_setns, 0, 0, 0);
     in_child("host name", SYS_sethostname, (long)text, -1, 0); /* a length that the kernel would not take */
     in_child("domain name", SYS_setdomainname, (long)text, -1, 0);

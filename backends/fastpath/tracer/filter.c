@@ -84,7 +84,8 @@ static const struct condition conditions[] = {
     {__NR_seccomp, 1, {{EQUAL, 0, SECCOMP_SET_MODE_FILTER}}, ACTION_TRACE, WITH_FAST_PATH},
     {__NR_prctl, 1, {{EQUAL, 0, PR_SET_SECCOMP}}, ACTION_TRACE, WITH_FAST_PATH},
     /* As in a chroot: no new user namespace (ids would mean something else), no mounts of one's own. */
-    {__NR_clone, 1, {{ANY_BIT, 0, CLONE_NEWUSER | CLONE_NEWNS}}, EPERM, ALWAYS},
+    /* And no process that the tracer does not hold: its path calls would all fail, and it would outlive the session. */
+    {__NR_clone, 1, {{ANY_BIT, 0, CLONE_NEWUSER | CLONE_NEWNS | CLONE_UNTRACED}}, EPERM, ALWAYS},
     {__NR_unshare, 1, {{ANY_BIT, 0, CLONE_NEWUSER | CLONE_NEWNS}}, EPERM, ALWAYS},
 };
 
