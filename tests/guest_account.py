@@ -9,7 +9,6 @@ lie in a home that nobody else may enter. Run by anybody else, the account is th
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import sysconfig
 import tempfile
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conftest import ROOT, CommandLine, command_line
+
+from droiddeck_session.guest.removal import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,8 @@ def account() -> Iterator[CommandLine]:
     try:
         yield plain if os.geteuid() != 0 else _without_root(plain, base)
     finally:
-        shutil.rmtree(base)
+        # Not rmtree: a guest may hold folders that their own owner may not enter.
+        remove_tree(os.fspath(base))
 
 
 def _without_root(plain: CommandLine, base: Path) -> AccountCommandLine:

@@ -220,10 +220,10 @@ def test_a_terminal_gets_a_bar_instead_of_lines(stand_in: StandIn) -> None:
     assert b"droiddeck-session: guest demo is ready" in shown
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 def test_a_real_debian(bare_cli: CommandLine) -> None:
     bare_cli.environ["XDG_CACHE_HOME"] = str(cache_home())
-    done = bare_cli("guest", "create", "--include", "netbase", time_limit=110)
+    done = bare_cli("guest", "create", "--include", "netbase", time_limit=350)
     assert done.returncode == 0, done.stderr
     shown = json.loads(bare_cli("guest", "show", "--json").stdout)["guest"]
     root = Path(shown["root"])
@@ -259,10 +259,10 @@ def test_what_a_killed_create_left_of_other_ids_is_cleared_without_root() -> Non
         assert stand_in.entries() == ["demo"]
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_a_real_debian_without_root() -> None:
     with account() as cli:
-        done = cli("guest", "create", time_limit=110)
+        done = cli("guest", "create", time_limit=350)
         assert done.returncode == 0, done.stderr
         root = cli.folders["data"] / "droiddeck-session/guests/demo/rootfs"
         home = cli.folders["home"].stat()
