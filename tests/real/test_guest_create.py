@@ -20,7 +20,11 @@ import pytest
 from conftest import cache_home
 from guest_account import AccountCommandLine, account
 
+from droiddeck_session.guest.removal import remove_tree
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from conftest import CommandLine
 
 pytestmark = pytest.mark.real
@@ -93,8 +97,11 @@ class StandIn:
 
 
 @pytest.fixture
-def stand_in(bare_cli: CommandLine, tmp_path: Path) -> StandIn:
-    return StandIn(bare_cli, tmp_path / "a place")
+def stand_in(bare_cli: CommandLine, tmp_path: Path) -> Iterator[StandIn]:
+    found = StandIn(bare_cli, tmp_path / "a place")
+    yield found
+    # pytest cannot remove what belongs to other ids or may not be entered.
+    remove_tree(os.fspath(bare_cli.folders["data"]))
 
 
 def all_ended(alive: int) -> None:
