@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -71,6 +72,8 @@ def import_tree(store: GuestStore, source: str, name: str, *, points: Sequence[M
         FilesError: NO_SOURCE, BAD_ARCHIVE, HOSTILE_ARCHIVE, IMPORT_FAILED, NOT_A_ROOTFS, MOUNT_POINT, GUEST_EXISTS,
             NO_SPACE; nothing is left.
     """
+    if not source:
+        raise _no_source(source, "its name is empty")
     path = os.fspath(Path(source).absolute())
     is_folder = _is_folder(path)
     with store.reserve(name) as stage:
@@ -156,5 +159,12 @@ def _run(argv: tuple[str, ...], path: str, stage: Stage, *, code: str) -> int:
     raise FilesError(
         code=code,
         message=f"{path!r} was not imported: {faults[0] if faults else processes.ending(completed.returncode)}",
-        hint=f"to see it again: {processes.pasteable(argv)}",
+        hint=f"to see it again: {_elsewhere(argv, stage)}",
     )
+
+
+def _elsewhere(argv: tuple[str, ...], stage: Stage) -> str:
+    """Return the line that does the same again in a folder that is there then; the stage is not."""
+    folder = f"{tempfile.gettempdir()}/{stage.name}-rootfs"
+    again = [word.replace(os.fspath(stage.rootfs), folder) for word in argv]
+    return f"{processes.pasteable(('mkdir', folder))} && {processes.pasteable(again)}"

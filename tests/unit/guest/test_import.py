@@ -59,7 +59,7 @@ def check_tree(root: Path) -> None:
     assert (root / "run/droiddeck").is_dir()
 
 
-def refuse(workshop: Workshop, source: Path, code: str) -> DroiddeckError:
+def refuse(workshop: Workshop, source: Path | str, code: str) -> DroiddeckError:
     """Import what must be refused; nothing of it may be left."""
     with pytest.raises(DroiddeckError) as refused:
         import_tree(workshop.store, str(source), "demo", points=POINTS)
@@ -211,10 +211,17 @@ def test_what_is_no_archive_is_refused(workshop: Workshop, tmp_path: Path, conte
     refuse(workshop, path, "BAD_ARCHIVE")
 
 
-def test_an_archive_that_was_cut_off_is_refused(workshop: Workshop, tmp_path: Path) -> None:
+def test_an_archive_that_was_cut_off_is_refused(
+    workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = archive(tmp_path / "x.tar", *(member(f"file{number}") for number in range(50)))
     path.write_bytes(path.read_bytes()[:20_000])
-    refuse(workshop, path, "BAD_ARCHIVE")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary files"))
+    (tmp_path / "temporary files").mkdir()
+    hint = refuse(workshop, path, "BAD_ARCHIVE").hint
+    # The stage is gone, but the line can be pasted.
+    pasted = subprocess.run(["sh", "-c", hint.removeprefix("to see it again: ")], capture_output=True, check=False)
+    assert b"Unexpected EOF" in pasted.stderr
 
 
 @pytest.mark.parametrize("kind", ["missing", "fifo", "dangling"])
@@ -225,6 +232,10 @@ def test_a_source_that_cannot_be_read_is_refused(workshop: Workshop, tmp_path: P
     elif kind == "dangling":
         source.symlink_to("nowhere")
     refuse(workshop, source, "NO_SOURCE")
+
+
+def test_a_source_without_a_name_is_refused(workshop: Workshop) -> None:
+    refuse(workshop, "", "NO_SOURCE")
 
 
 def test_the_callers_tar_options_change_nothing(
