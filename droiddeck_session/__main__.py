@@ -8,7 +8,7 @@ def main() -> None:
     """Run the command line.
 
     Until a verb has begun something there is nothing to tidy up: INT ends this process as TERM and HUP do, at once and
-    without a word, also while modules are imported; `cli/interruption.py` has what comes later. Of an INT before this,
+    without a word, also while modules are imported; `interruption.py` has what comes later. Of an INT before this,
     while Python itself starts, Python complains.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -196,6 +196,7 @@ def spawn(
     cwd: str | Path,
     terminal: int | None = None,
     keep: Collection[int] = (),
+    stdio: tuple[int | None, int | None, int | None] = (None, None, None),
 ) -> Program:
     """Start a long-lived program in a process group of its own and leave it to the caller.
 
@@ -209,6 +210,7 @@ def spawn(
         terminal: the controlling terminal, whose foreground group the program becomes before it runs. The caller must
             then have one thread only.
         keep: further descriptors that stay open in the program.
+        stdio: other descriptors 0 to 2 than the caller's.
 
     Raises:
         ProcessError: the program cannot be started.
@@ -224,6 +226,7 @@ def spawn(
     try:
         process = subprocess.Popen(
             argv, env=env, cwd=cwd, process_group=0, close_fds=True, pass_fds=keep,
+            stdin=stdio[0], stdout=stdio[1], stderr=stdio[2],
             # The program must not run before its group has the terminal: a shell would find itself in the background.
             preexec_fn=enter_foreground if terminal is not None else None,  # noqa: PLW1509 - one thread, as documented
         )  # fmt: skip

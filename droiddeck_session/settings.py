@@ -8,6 +8,7 @@ from. A key is a field here and a line of `config/config.toml`; nothing else lis
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -75,6 +76,18 @@ def _path_or_unset(value: object) -> str | None:
     return path
 
 
+def _command_or_unset(value: object) -> str | None:
+    command = _text_or_unset(value)
+    if command is not None:
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise ValueError(f"is no command line: {error}") from None
+        if not words:
+            raise ValueError("names no program")
+    return command
+
+
 def _host_or_unset(value: object) -> str | None:
     name = _text_or_unset(value)
     if name is not None and not _HOST_LABEL.fullmatch(name):
@@ -101,6 +114,8 @@ OptionalText = Annotated[str | None, PlainValidator(_text_or_unset), _TEXT]
 OptionalPath = Annotated[
     str | None, PlainValidator(_path_or_unset), WithJsonSchema({"type": "string", "pattern": "^(/|$)"})
 ]
+# Words as a shell would split them; no shell runs.
+OptionalCommand = Annotated[str | None, PlainValidator(_command_or_unset), _TEXT]
 OptionalHost = Annotated[
     str | None,
     PlainValidator(_host_or_unset),
@@ -150,6 +165,17 @@ class SessionSettings(_Section):
     grace: Annotated[Seconds, Flag("--grace")] = Field(5.0, description="seconds from TERM to KILL")
     linger: Annotated[Seconds, Flag("--linger")] = Field(
         5.0, description="seconds that leftovers may outlive the main program"
+    )
+    before: OptionalCommand = Field(None, description="command on the host before the session; it must succeed")
+    after: OptionalCommand = Field(None, description="command on the host after the session, however that ended")
+    ready_file: OptionalPath = Field(
+        None, description="host path whose file, once there, says that the session is ready"
+    )
+    ready_socket: OptionalPath = Field(None, description="host path of a socket at which READY=1 says so (sd_notify)")
+    ready_command: OptionalCommand = Field(None, description="command on the host whose success says so; tried again")
+    ready_limit: Seconds = Field(0.0, description="seconds in which the session must be ready; 0: no limit")
+    output_limit: Annotated[int, Field(ge=0, le=1048576)] = Field(
+        256, description="MiB of a session's output that are kept where it has no terminal"
     )
     keep: Annotated[int, Field(ge=1, le=10000)] = Field(30, description="finished session folders that are kept")
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import answer, environment, json_option
 from droiddeck_session.errors import EXIT_CHECK_FAILED, EXIT_OK
+from droiddeck_session.interruption import tidy_up_first
 from droiddeck_session.printable import exact
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import click
 
 from droiddeck_session import settings
 from droiddeck_session.cli.completion import guest_names
-from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import answer, environment, json_option, note
 from droiddeck_session.errors import UsageError
 from droiddeck_session.guest import create as making
 from droiddeck_session.guest.import_tree import default_name, import_tree
 from droiddeck_session.guest.login import login_shell
 from droiddeck_session.guest.store import DEFAULT_NAME, GuestStore
+from droiddeck_session.interruption import tidy_up_first
 from droiddeck_session.layers import read_layers
 from droiddeck_session.paths import directories
 from droiddeck_session.plan.request import Request

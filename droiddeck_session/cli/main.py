@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from droiddeck_session import __version__
-from droiddeck_session.cli import interruption
+from droiddeck_session import __version__, interruption
 from droiddeck_session.cli.importing import importing
 from droiddeck_session.cli.output import WRAPPING_VERBS, Form, fail
 from droiddeck_session.errors import (
@@ -36,6 +35,21 @@ VERBS: Final = {
     "run": ("session", "run a program in a guest"),
     "steam": ("session", "start the Steam client in a guest"),
     "desktop": ("session", "start the guest's desktop"),
+    "start": ("start", "start a session that the daemon runs"),
+    "stop": ("control", "end a session of the daemon"),
+    "kill": ("control", "end a session of the daemon at once"),
+    "suspend": ("control", "stop all processes of a session"),
+    "resume": ("control", "let a suspended session go on"),
+    "wait": ("control", "wait until a session is ready, over or failed"),
+    "status": ("control", "list the daemon's sessions"),
+    "ps": ("control", "list a session's processes"),
+    "stats": ("control", "tell what a session uses"),
+    "events": ("control", "print a session's events"),
+    "logs": ("control", "print or copy what a session left"),
+    "attach": ("control", "open a shell in a session's guest"),
+    "guest-exec": ("control", "run a program in a session's guest"),
+    "daemon": ("daemon", "run sessions for other processes"),
+    "host": ("daemon", "the same for one client on standard streams"),
     "plan": ("plan", "show what run, steam or desktop would do, and why"),
     "guest": ("guest", "make, import, list, show, remove and enter guests"),
     "doctor": ("doctor", "check this machine and its guests, with a fix for each fault"),
@@ -83,7 +97,7 @@ class VerbGroup(click.Group):
             return None
         with importing():
             module = importlib.import_module(f"droiddeck_session.cli.{VERBS[cmd_name][0]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from droiddeck_session.errors import DroiddeckError
 
 JSON_SCHEMA = 1
-WRAPPING_VERBS = frozenset({"run", "steam", "desktop", "guest shell"})
+WRAPPING_VERBS = frozenset({"run", "steam", "desktop", "attach", "guest-exec", "guest shell"})
 
 
 @dataclass

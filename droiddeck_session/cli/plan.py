@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import answer, environment, json_option, note
 from droiddeck_session.cli.session import program_of, request_of, session_options
 from droiddeck_session.cli.setting_flags import given_flags
 from droiddeck_session.errors import UsageError
+from droiddeck_session.interruption import tidy_up_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable

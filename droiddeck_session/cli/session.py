@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from droiddeck_session.cli.importing import importing
-from droiddeck_session.cli.interruption import tidy_up_first
 from droiddeck_session.cli.output import environment, note
 from droiddeck_session.cli.setting_flags import flag_options, given_flags
 from droiddeck_session.errors import UsageError
-from droiddeck_session.plan.request import Request, parse_bind, parse_variable
+from droiddeck_session.interruption import tidy_up_first
+from droiddeck_session.plan.request import from_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from droiddeck_session.plan.model import Kind
+    from droiddeck_session.plan.request import Request
 
 # What every session can be told; the output's and the client's settings matter to some kinds only.
 COMMON_SETTINGS = (
@@ -59,14 +60,13 @@ def session_options(kind: Kind) -> Callable[[Callable[..., Any]], Callable[..., 
 
 def request_of(kind: Kind, options: dict[str, Any]) -> Request:
     """Return the request that a verb's options and arguments make."""
-    binds = [parse_bind(text, read_only=False, origin="flag --bind") for text in options["binds"]]
-    binds += [parse_bind(text, read_only=True, origin="flag --ro-bind") for text in options["ro_binds"]]
-    return Request(
-        kind=kind,
-        argv=tuple(options.get("argv") or ()),
+    return from_words(
+        kind,
+        argv=options.get("argv") or (),
         url=options.get("url"),
-        binds=tuple(binds),
-        variables=tuple(parse_variable(text) for text in options["variables"]),
+        binds=options["binds"],
+        ro_binds=options["ro_binds"],
+        variables=options["variables"],
         cwd=options["cwd"],
     )
 

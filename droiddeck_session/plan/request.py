@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from droiddeck_session.errors import UsageError
 from droiddeck_session.plan.guest_paths import mountable
 from droiddeck_session.plan.model import Frozen, Kind, OsText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # What both env(1) and every shell take as a name.
 VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -46,6 +49,33 @@ class Request(Frozen):
     binds: tuple[RequestedBind, ...] = ()
     variables: tuple[tuple[OsText, OsText], ...] = ()
     cwd: OsText | None = None
+
+
+def from_words(
+    kind: Kind,
+    *,
+    argv: Iterable[str] = (),
+    url: str | None = None,
+    binds: Iterable[str] = (),
+    ro_binds: Iterable[str] = (),
+    variables: Iterable[str] = (),
+    cwd: str | None = None,
+) -> Request:
+    """Return the request that a verb's options and arguments make.
+
+    Raises:
+        UsageError: a bind or variable has no such form.
+    """
+    asked = [parse_bind(text, read_only=False, origin="flag --bind") for text in binds]
+    asked += [parse_bind(text, read_only=True, origin="flag --ro-bind") for text in ro_binds]
+    return Request(
+        kind=kind,
+        argv=tuple(argv),
+        url=url,
+        binds=tuple(asked),
+        variables=tuple(parse_variable(text) for text in variables),
+        cwd=cwd,
+    )
 
 
 def parse_bind(text: str, *, read_only: bool, origin: str) -> RequestedBind:

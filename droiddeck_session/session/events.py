@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -24,12 +24,16 @@ class EventLog:
         path: the file; made when it is missing, a line that a crash left unfinished is cut off.
         session: the session's id, in every event.
 
+    Attributes:
+        listener: is told each event, written or not.
+
     Raises:
         OSError: the file cannot be opened.
     """
 
     def __init__(self, path: Path, session: str) -> None:
         self._session = session
+        self.listener: Callable[[dict[str, Any]], None] = lambda _: None
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._last = 0
         text = path.read_bytes()
@@ -42,13 +46,15 @@ class EventLog:
     def emit(self, event: str, **fields: object) -> None:
         """Write one event; fields must be JSON values, and names or numbers rather than values of the user's."""
         self._last = max(self._last, time.time_ns() // 1_000_000)
-        line = json.dumps({"t": self._last, "event": event, "session": self._session, **fields}).encode() + b"\n"
+        told = {"t": self._last, "event": event, "session": self._session, **fields}
+        line = json.dumps(told).encode() + b"\n"
         try:
             size = os.fstat(self._file).st_size
             if os.write(self._file, line) < len(line):
                 os.ftruncate(self._file, size)
         except OSError:
-            return
+            pass
+        self.listener(told)
 
     def close(self) -> None:
         """Close the file."""

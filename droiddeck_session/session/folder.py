@@ -184,6 +184,16 @@ class SessionFolder:
             os.close(self._lock)
 
 
+def finish_abandoned(path: Path) -> Recovered | None:
+    """End what is left of one session whose supervisor died, and finish its folder; None while somebody runs it.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    lock = _try_lock(path / LOCK)
+    return None if lock is None else recover(path, lock)
+
+
 @contextlib.contextmanager
 def _naming_state(folder: Path) -> Iterator[None]:
     try:
@@ -237,7 +247,7 @@ def _try_lock(path: Path) -> int | None:
     return lock
 
 
-def _folders(sessions: Path) -> list[Path]:
+def folders(sessions: Path) -> list[Path]:
     """Return all session folders, oldest first."""
     found = [(match[1], int(match[2]), path) for path in sessions.iterdir() if (match := _NAME.fullmatch(path.name))]
     return [path for *_, path in sorted(found)]
@@ -261,7 +271,7 @@ def _make(sessions: Path, label: str) -> tuple[Path, int]:
 
 
 def _abandoned(sessions: Path) -> Iterator[tuple[Path, int]]:
-    for path in _folders(sessions):
+    for path in folders(sessions):
         # One that cannot be looked into is nobody's reason not to start.
         with contextlib.suppress(OSError):
             if not (path / COMPLETE).exists() and (lock := _try_lock(path / LOCK)) is not None:
@@ -269,7 +279,7 @@ def _abandoned(sessions: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _prune(sessions: Path, keep: int) -> None:
-    complete = [path for path in _folders(sessions) if _is_complete(path)]
+    complete = [path for path in folders(sessions) if _is_complete(path)]
     for path in complete[: max(0, len(complete) - keep)]:
         with contextlib.suppress(OSError, DroiddeckError):
             lock = _try_lock(path / LOCK)

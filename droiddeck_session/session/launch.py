@@ -15,15 +15,17 @@ from droiddeck_session.guest.store import use
 from droiddeck_session.plan.fast_path import bound
 from droiddeck_session.plan.model import OWN_ORIGIN
 from droiddeck_session.processes import hold_closed_descriptors
+from droiddeck_session.session import hooks
 from droiddeck_session.session.folder import SessionFolder
 from droiddeck_session.session.foreground import supervise
 from droiddeck_session.session.prepare import Prepared, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from droiddeck_session.backends.interface import HostCommand
     from droiddeck_session.plan.request import Request
+    from droiddeck_session.session.control import Control
 
 
 def warnings(prepared: Prepared) -> list[str]:
@@ -69,6 +71,7 @@ def launch(
     *,
     environ: Mapping[str, str],
     tell: Callable[[str], None] = lambda _: None,
+    control: Control | None = None,
 ) -> int:
     """Run one session in the foreground and return its exit status as design 3.9 has it.
 
@@ -77,6 +80,7 @@ def launch(
         flags: settings given on the command line, by dotted key.
         environ: the caller's environment.
         tell: gets each line for the person at the terminal.
+        control: who drives the session besides the signals to this process.
 
     Raises:
         DroiddeckError: the session could not be started; nothing of it is left.
@@ -91,12 +95,22 @@ def launch(
         folder = stack.enter_context(
             SessionFolder.create(prepared.directories, label=prepared.plan.label, keep=settings.keep, tell=tell)
         )
+        if control:
+            control.folder_made(folder, settings)
         _log_start(prepared, folder)
         concrete = bound(prepared.plan, os.fspath(folder.path), token)
         folder.write("plan.json", concrete.without_values().to_json() + "\n")
         staging.stage(concrete)
         command = prepared.backend.command(concrete, prepared.capabilities)
-        ending = supervise(command, capabilities=prepared.capabilities, token=token, folder=folder, settings=settings)
+
+        def enter(argv: Sequence[str]) -> HostCommand:
+            return prepared.backend.command(concrete.model_copy(update={"argv": tuple(argv)}), prepared.capabilities)
+
+        with hooks.around(folder, settings):
+            ending = supervise(
+                command, capabilities=prepared.capabilities, token=token, folder=folder, settings=settings,
+                control=control, enter=enter,
+            )  # fmt: skip
     return ending.status
 
 

@@ -41,6 +41,8 @@ from droiddeck_session.session.terminal import JOB_STOPS, REACHED_FOR_TERMINAL, 
 from droiddeck_session.session.wait_status import WaitStatus, has_ended, signal_name, wait_child
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyio.abc import TaskGroup
 
     from droiddeck_session.backends.interface import HostCommand
@@ -63,6 +65,13 @@ class Supervisor:
         folder: where events, the log and the note for a crash go.
         settings: grace and linger time.
         terminal: the controlling terminal, if this process has one to hand over.
+
+    Attributes:
+        membership: finds the session's processes.
+        stop_requested: whether somebody has asked for the session's end.
+        began: set when the main program runs.
+        companions: pids of further programs of the session that somebody else started and waits for.
+        before_end: called before the session is asked to end, so that what is suspended can act on it.
     """
 
     def __init__(
@@ -81,7 +90,7 @@ class Supervisor:
         self._folder = folder
         self._settings = settings
         self._terminal = terminal
-        self._membership = Membership(token, ancestor=os.getpid())
+        self.membership = Membership(token, ancestor=os.getpid())
         self._requests = signals.Requests()
         self._report = StartReport(command)
         self._program: Program
@@ -92,9 +101,12 @@ class Supervisor:
         self._wrapper_ended = anyio.Event()
         self._over = anyio.Event()
         self._killing = anyio.Event()
-        self._stop_requested = False
+        self.stop_requested = False
         self._tracer_died = False
         self._concluded = False
+        self.began = anyio.Event()
+        self.companions: set[int] = set()
+        self.before_end: Callable[[], None] = lambda: None
 
     def start(self) -> None:
         """Start the host command, with the token in its own environment too: the guest's may be cleared.
@@ -113,7 +125,8 @@ class Supervisor:
             self._terminal.note_given(self._pid)
         self._note_processes()
         self._folder.record("guest.started", pid=self._pid, backend=self._capabilities.backend)
-        if self._wrapper is None:
+        if self.wrapper is None:
+            self.began.set()
             self._folder.log.write_from_now_on()
 
     async def run(self) -> Ending:
@@ -131,7 +144,7 @@ class Supervisor:
         except BaseException:
             # A fault of ours. Nothing would be left to end the session.
             with anyio.CancelScope(shield=True):
-                await sweep.kill(self._membership, wrapper=self._wrapper)
+                await sweep.kill(self.membership, wrapper=self.wrapper)
             raise
         finally:
             os.close(self._program.pidfd)
@@ -143,15 +156,16 @@ class Supervisor:
         """Answer TERM, HUP, INT or QUIT as the table in signals.py says."""
         if self._concluded:
             return
+        self.before_end()
         second = self._requests.is_second(signum)
         if second or self._over.is_set():
-            self._kill(f"a second request to end ({signal_name(signum)})" if second else signal_name(signum))
+            self.kill(f"a second request to end ({signal_name(signum)})" if second else signal_name(signum))
             return
         if second is None:
             return
         self._send_to_group(signum)
-        if signum in signals.STOP_REQUESTS and not self._stop_requested:
-            self._stop_requested = True
+        if signum in signals.STOP_REQUESTS and not self.stop_requested:
+            self.stop_requested = True
             self._folder.record("session.stopping", signal=signal_name(signum), grace=self._settings.grace)
             self._tasks.start_soon(self._kill_after_grace)
 
@@ -183,13 +197,13 @@ class Supervisor:
         return self._program.process.pid
 
     @property
-    def _wrapper(self) -> int | None:
+    def wrapper(self) -> int | None:
         """The pid of the process between us and the main program, if there is one."""
         return self._pid if self._capabilities.stays_parent else None
 
     def _spoken_for(self) -> set[int]:
         """The children whose status somebody waits for."""
-        return {self._pid, *((self._main.pid,) if self._main else ())}
+        return {self._pid, *self.companions, *((self._main.pid,) if self._main else ())}
 
     @staticmethod
     def _stop_notice(pid: int) -> int | None:
@@ -206,22 +220,23 @@ class Supervisor:
         # Popen must not wait for it again, nor for whoever gets its pid.
         self._program.process.returncode = self._wrapper_status.status
         self._wrapper_ended.set()
-        if self._wrapper is None:
+        if self.wrapper is None:
             self._over.set()
         elif self._main is not None:
             self._check_tracer()
 
     async def _follow_main(self) -> None:
         wrapper = main_program.Wrapper(self._pid, self._command.argv, self._token, self._report.child)
-        main = await main_program.below(wrapper, self._membership, wrapper_ended=self._wrapper_ended.is_set)
+        main = await main_program.below(wrapper, self.membership, wrapper_ended=self._wrapper_ended.is_set)
         if main is None and self._wrapper_ended.is_set() and self._wrapper_killed():
-            main = main_program.adopted(self._membership)
+            main = main_program.adopted(self.membership)
         if main is None:
             self._over.set()
             return
         self._main = main
         self._note_processes()
         self._folder.record("guest.main_program", pid=main.pid)
+        self.began.set()
         if self._wrapper_ended.is_set():
             self._check_tracer()
         held, self._held_signals = self._held_signals, []
@@ -260,17 +275,17 @@ class Supervisor:
 
     def _group(self) -> int | None:
         """The main program's process group; None while the main program is not known."""
-        known = self._main.pid if self._main else self._pid if self._wrapper is None else None
+        known = self._main.pid if self._main else self._pid if self.wrapper is None else None
         stat = read_stat(known) if known else None
         return stat.group if stat else None
 
     def _send_to_group(self, signum: int, *, wrapper_too: bool = False) -> None:
-        if self._wrapper is not None and self._main is None and not self._over.is_set():
+        if self.wrapper is not None and self._main is None and not self._over.is_set():
             self._held_signals.append(signum)
             return
         group = self._group()
-        besides = () if self._wrapper is None or wrapper_too else (self._wrapper,)
-        members = [member for member in self._membership.living(besides=besides) if member.group == group]
+        besides = () if self.wrapper is None or wrapper_too else (self.wrapper,)
+        members = [member for member in self.membership.living(besides=besides) if member.group == group]
         reached = sum(send(member.identity, signum) for member in members)
         self._folder.record("signal.forwarded", signal=signal_name(signum), processes=reached)
 
@@ -304,22 +319,23 @@ class Supervisor:
         self._send_to_group(signal.SIGCONT, wrapper_too=True)
 
     def _groups(self) -> set[int]:
-        return {member.group for member in self._membership.living()}
+        return {member.group for member in self.membership.living()}
 
     async def _kill_after_grace(self) -> None:
         await anyio.sleep(self._settings.grace)
-        self._kill("the grace time is over")
+        self.kill("the grace time is over")
 
-    def _kill(self, reason: str) -> None:
+    def kill(self, reason: str) -> None:
+        """Send KILL to all members now."""
         if not self._killing.is_set():
             self._killing.set()
-            self._stop_requested = True
+            self.stop_requested = True
             self._folder.record("session.killing", reason=reason)
             self._tasks.start_soon(self._kill_everything)
 
     async def _kill_everything(self) -> None:
         # What was ended is noticed by those who follow it; what was not would keep them waiting.
-        if await sweep.kill(self._membership, wrapper=self._wrapper):
+        if await sweep.kill(self.membership, wrapper=self.wrapper):
             self._over.set()
 
     async def _conclude(self) -> Ending:
@@ -331,7 +347,7 @@ class Supervisor:
                 self._terminal.restore()
         if main is not None:
             self._record_exit(main)
-        leftovers = self._membership.living(besides={self._pid})
+        leftovers = self.membership.living(besides={self._pid})
         if self._tracer_died:
             how = self._wrapper_status.in_words() if self._wrapper_status else ""
             self._folder.record("tracer.died", pid=self._pid, how=how)
@@ -340,7 +356,7 @@ class Supervisor:
         survivors = []
         # With no member seen and no child left there is no descendant either: every orphan would be our child.
         if leftovers or children(os.getpid()):
-            survivors = await sweep.kill(self._membership, wrapper=self._wrapper)
+            survivors = await sweep.kill(self.membership, wrapper=self.wrapper)
         if not survivors:
             await self._wrapper_ended.wait()
             self.children_changed()
@@ -348,12 +364,12 @@ class Supervisor:
                 sweep.remove_leavings(self._command.leavings, self._pid)
         seen = Seen(
             main=main,
-            wrapper=self._wrapper_status if self._wrapper is not None else None,
+            wrapper=self._wrapper_status if self.wrapper is not None else None,
             had_leftovers=bool(leftovers),
             never_started=self._could_not_start(),
             tracer_died=self._tracer_died,
             killed=self._killing.is_set(),
-            stop_requested=self._stop_requested,
+            stop_requested=self.stop_requested,
             survivors=tuple(process.in_words() for process in survivors),
         )
         if main is None and self._wrapper_status is not None and not self._tracer_died:
@@ -364,15 +380,15 @@ class Supervisor:
         """Give what is left the linger time, and then the wrapper a while to tell its status."""
         if has_leftovers:
             await sweep.terminate(
-                self._membership, wrapper=self._wrapper, seconds=self._settings.linger, cut_short=self._killing
+                self.membership, wrapper=self.wrapper, seconds=self._settings.linger, cut_short=self._killing
             )
-            if self._membership.living(besides={self._pid}):
+            if self.membership.living(besides={self._pid}):
                 return
         with anyio.move_on_after(_WRAPPER_TIME):
             await self._wrapper_ended.wait()
 
     async def _main_status(self) -> WaitStatus | None:
-        if self._wrapper is None:
+        if self.wrapper is None:
             return self._wrapper_status
         if self._main is None or not has_ended(self._main.pidfd):
             return None

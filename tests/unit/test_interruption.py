@@ -14,7 +14,7 @@ import pytest
 PRELUDE = """\
 import os, signal, sys
 from droiddeck_session.cli import main
-from droiddeck_session.cli.interruption import tidy_up_first
+from droiddeck_session.interruption import tidy_up_first
 from droiddeck_session.errors import FilesError
 def verb(*_, **__):
     {body}

@@ -89,8 +89,7 @@ def test_the_page_is_formatted_without_a_warning() -> None:
 def test_both_tables_of_exit_statuses_are_complete() -> None:
     statuses = set(re.findall(r"^\.It (\S+)", section("EXIT STATUS"), re.MULTILINE))
     ours = {value for name, value in vars(errors).items() if name.startswith("EXIT_") and name != "EXIT_SIGNAL_BASE"}
-    # 3 is kept for a daemon that cannot be reached.
-    assert statuses == {*map(str, ours), "3", "128+n"}
+    assert statuses == {*map(str, ours), "128+n"}
 
 
 def test_the_page_has_the_sections_that_readers_look_for() -> None:

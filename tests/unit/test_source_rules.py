@@ -20,6 +20,7 @@ FOLDERS = (
     "docs",
     "droiddeck_session",
     "man",
+    "systemd",
     "tests",
 )
 WITHOUT_LICENCE_LINE = frozenset({".md", ".json"})

@@ -300,7 +300,7 @@ def test_a_start_that_waits_can_be_interrupted(here: Directories, held: str) -> 
     run_one(here)
     code = (
         "import sys\n"
-        "from droiddeck_session.cli.interruption import tidy_up_first\n"
+        "from droiddeck_session.interruption import tidy_up_first\n"
         "from droiddeck_session.paths import directories\n"
         "from droiddeck_session.session import recovery\n"
         "from droiddeck_session.session.folder import SessionFolder\n"

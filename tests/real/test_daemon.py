@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The daemon with real processes: what its verbs do, several sessions at once, and what is left of each: nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from daemons import Daemon
+from supervised import running, state_of, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    with Daemon(tmp_path) as one:
+        yield one
+
+
+def test_a_session_starts_is_seen_and_stops(daemon: Daemon) -> None:
+    session = daemon.start("sh", "-c", "echo said; sleep 1000 & wait")
+    assert daemon.state_of(session) == "ready"
+    assert {process["name"] for process in daemon.json("ps")["processes"]} >= {"sh", "sleep"}
+    assert until(lambda: daemon("logs", session).stdout, "printed") == b"said\n"
+    answer = daemon.json("stop")
+    assert (answer["session"], answer["state"]) == (session, "stopped")
+    assert daemon.members(session) == []
+    assert daemon.endings(session) == ["session.stopped"]
+    assert (daemon.path(session) / ".complete").exists()
+
+
+def test_a_program_that_ends_ends_its_session(daemon: Daemon) -> None:
+    failed = daemon.start("sh", "-c", "exit 7", wait=False)
+    until(lambda: daemon.state_of(failed) == "failed", "failed")
+    told = daemon.json("status", failed)["sessions"][0]
+    assert (told["status"], told["failure"]["code"]) == (7, "GUEST_EXIT")
+    well = daemon.start("true", wait=False)
+    until(lambda: daemon.state_of(well) == "stopped", "stopped")
+
+
+def test_what_cannot_start_is_the_answer_to_the_start(daemon: Daemon) -> None:
+    answer = daemon.json_start("--backend", "no such", "--", "true", status=None)
+    assert answer["ok"] is False
+    foreground = daemon("plan", "run", "--json", "--backend", "no such", "--", "true", status=None)
+    assert answer["error"] == json.loads(foreground.stdout)["error"]
+
+
+def test_several_sessions_run_and_one_ends_alone(daemon: Daemon) -> None:
+    one, two, three = (daemon.start("sleep", number) for number in ("1001", "1002", "1003"))
+    assert daemon("stop", status=4).stderr.count(b"SEVERAL_SESSIONS") == 1
+    daemon("kill", two)
+    assert [daemon.state_of(session) for session in (one, two, three)] == ["ready", "stopped", "ready"]
+    assert [len(running("sleep", number)) for number in ("1001", "1002", "1003")] == [1, 0, 1]
+
+
+def test_stop_is_idempotent_and_all_who_ask_get_the_same_answer(daemon: Daemon) -> None:
+    session = daemon.start("sh", "-c", "trap '' TERM; sleep 1000 & while :; do wait; done")
+    asking = [
+        subprocess.Popen(daemon.argv("stop", session, "--json"), env=daemon.environ, stdout=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    answers = [json.loads(one.communicate(timeout=50)[0]) for one in asking]
+    # Who comes when all is over is told so.
+    assert {answer.get("state") for answer in answers if answer["ok"]} == {"stopped"}
+    assert daemon.endings(session) == ["session.stopped"]
+    assert len([event for event in daemon.events(session) if event["event"] == "session.stopping"]) == 1
+    assert daemon("stop", session, status=4).stderr.count(b"NO_ACTIVE_SESSION") == 1
+
+
+def test_a_suspended_session_stands_still_and_goes_on(daemon: Daemon, tmp_path: Path) -> None:
+    beat = tmp_path / "beat"
+    session = daemon.start("sh", "-c", f"while :; do echo x >> '{beat}'; sleep 0.01; done")
+    until(beat.exists, "it beats")
+    assert daemon.json("suspend")["state"] == "suspended"
+    assert {process["state"] for process in daemon.json("ps")["processes"]} <= {"T", "t"}
+    still = beat.stat().st_size
+    assert daemon.json("suspend")["state"] == "suspended"
+    assert beat.stat().st_size == still
+    assert daemon.json("resume")["state"] == "ready"
+    until(lambda: beat.stat().st_size > still, "it beats again")
+    assert daemon("resume", session, status=4).stderr.count(b"SESSION_NOT_SUSPENDED") == 1
+
+
+def test_a_suspended_session_acts_on_the_request_to_end(daemon: Daemon, tmp_path: Path) -> None:
+    mark = tmp_path / "ended well"
+    session = daemon.start("sh", "-c", f"trap 'echo > \"{mark}\"; exit 0' TERM; while :; do sleep 0.01; done")
+    daemon("suspend")
+    assert daemon.json("stop", session)["status"] == 0
+    assert mark.exists()
+
+
+def test_a_tree_that_forks_while_it_is_frozen_is_frozen_whole_or_runs_on(daemon: Daemon) -> None:
+    forker = "while :; do (sleep 0.005 & sleep 0.005 & wait) & sleep 0.002; wait; done"
+    session = daemon.start("sh", "-c", forker)
+    done = daemon("suspend", "--json", status=None)
+    states = {process["state"] for process in daemon.json("ps")["processes"]}
+    if done.returncode == 0:
+        assert states <= {"T", "t"}
+    else:
+        assert json.loads(done.stdout)["error"]["code"] == "NOT_SUSPENDED"
+        assert daemon.state_of(session) == "ready"
+    daemon("stop", session)
+    assert daemon.members(session) == []
+
+
+def test_a_daemon_that_is_asked_to_end_ends_its_sessions_first(daemon: Daemon) -> None:
+    sessions = [daemon.start("sleep", "1000") for _ in range(3)]
+    daemon.process.terminate()
+    assert daemon.process.wait(50) == 0
+    assert [daemon.endings(session) for session in sessions] == [["session.stopped"]] * 3
+    assert not daemon.control.exists()
+
+
+def test_a_killed_daemon_takes_its_sessions_with_it(daemon: Daemon) -> None:
+    session = daemon.start("sh", "-c", "trap '' TERM; sleep 1000 & while :; do wait; done")
+    worker = daemon.worker(session)
+    daemon.kill()
+    until(lambda: state_of(worker) in {"", "Z"}, "the worker has ended")
+    assert daemon.members(session) == []
+    assert daemon.endings(session) == ["session.stopped"]
+    daemon.begin()
+    assert daemon.json("status")["sessions"] == []
+
+
+def test_what_a_killed_supervisor_leaves_is_ended_by_the_daemon(daemon: Daemon) -> None:
+    session = daemon.start("sh", "-c", "trap '' TERM; setsid sleep 1000 & while :; do wait; done")
+    until(lambda: len(daemon.members(session)) == 2, "both run")
+    os.kill(daemon.worker(session), signal.SIGKILL)
+    until(lambda: daemon.state_of(session) == "failed", "failed")
+    assert daemon.json("status", session)["sessions"][0]["failure"]["code"] == "SUPERVISOR_DIED"
+    assert daemon.members(session) == []
+    assert daemon.endings(session) == ["session.failed"]
+    assert (daemon.path(session) / ".complete").exists()
+
+
+def test_the_next_start_ends_what_a_killed_daemon_and_supervisor_leave(daemon: Daemon) -> None:
+    session = daemon.start("sleep", "1000")
+    worker = daemon.worker(session)
+    os.kill(worker, signal.SIGSTOP)
+    daemon.kill()
+    os.kill(worker, signal.SIGKILL)
+    until(lambda: state_of(worker) in {"", "Z"}, "the worker is gone")
+    assert len(daemon.members(session)) == 1
+    daemon.begin()
+    daemon.start("true", wait=False)
+    until(lambda: daemon.endings(session) == ["session.failed"], "recovered")
+    assert daemon.members(session) == []
+
+
+def test_two_daemons_do_not_share_a_socket(daemon: Daemon) -> None:
+    second = daemon("daemon", status=3)
+    assert b"DAEMON_RUNS" in second.stderr
+    assert daemon.reachable()
+
+
+def test_without_a_daemon_a_verb_says_so(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path)
+    assert b"droiddeck-session daemon" in daemon("status", status=3).stderr
+
+
+def test_a_path_longer_than_a_socket_address_does(tmp_path: Path) -> None:
+    folder = tmp_path / ("a folder with a long name " * 4).strip() / ("and another one in it " * 4).strip()
+    folder.mkdir(parents=True)
+    daemon = Daemon(folder)
+    with daemon.log.open("ab") as log:
+        daemon.process = subprocess.Popen(daemon.argv("daemon"), env=daemon.environ, stderr=log)
+    until(daemon.control.exists, "it listens")
+    assert len(os.fsencode(daemon.control)) > 107
+    try:
+        assert daemon.json("stop", daemon.start("sleep", "1000"))["state"] == "stopped"
+    finally:
+        daemon.__exit__()
+
+
+def test_events_are_followed_to_the_end_each_once(daemon: Daemon) -> None:
+    session = daemon.start("sleep", "1000")
+    with subprocess.Popen(
+        daemon.argv("events", "--follow", session), env=daemon.environ, stdout=subprocess.PIPE
+    ) as follower:
+        assert follower.stdout
+        first = json.loads(follower.stdout.readline())
+        daemon("stop")
+        rest = [json.loads(line) for line in follower.stdout]
+    assert follower.returncode == 0
+    assert [first, *rest] == daemon.events(session)
+    times = [event["t"] for event in [first, *rest]]
+    assert times == sorted(times)
+
+
+def test_a_program_beside_the_main_one_has_its_own_status_and_descriptors(daemon: Daemon) -> None:
+    daemon.start("sleep", "1000")
+    done = daemon("guest-exec", "--", "sh", "-c", "cat; echo err >&2; exit 9", input=b"through\n", status=9)
+    assert (done.stdout, done.stderr) == (b"through\n", b"err\n")
+    assert daemon("guest-exec", "--", "no such program", status=127).stdout == b""
+    # Every ending of a program beside the main one is no ending of the session.
+    assert daemon.json("status")["sessions"][0]["state"] == "ready"
+
+
+def test_a_desktop_is_there_once_or_kept(tmp_path: Path, guest_data: Path) -> None:
+    with Daemon(tmp_path, data=guest_data, BACKEND_NAME="bwrap") as daemon:
+        first = daemon.json("start", "desktop", "--wait", "--env", "DROIDDECK_STAND_IN_DESKTOP=stay")
+        again = daemon.json("start", "desktop", status=4)
+        assert again["error"]["code"] == "SESSION_ACTIVE"
+        kept = daemon.json("start", "desktop", "--reuse")
+        assert (kept["session"], kept["reused"]) == (first["session"], True)
+        beside = daemon("guest-exec", "--", "cat", "/etc/os-release")
+        assert b"Debian" in beside.stdout
+        daemon("stop")
+        assert daemon.json("start", "desktop", "--reuse")["reused"] is False
+
+
+def test_output_beyond_the_limit_is_dropped_and_the_program_goes_on(tmp_path: Path) -> None:
+    with Daemon(tmp_path, SESSION_OUTPUT_LIMIT="1") as daemon:
+        flood = 'head -c 50000000 /dev/zero; echo done > "$0"'
+        session = daemon.start("sh", "-c", flood, str(tmp_path / "done"), wait=False)
+        until(lambda: daemon.state_of(session) == "stopped", "ended")
+        assert (tmp_path / "done").exists()
+        assert (daemon.path(session) / "output.log").stat().st_size == 1 << 20
