@@ -142,9 +142,9 @@ class Daemon:
     def connect(self) -> socket.socket:
         """Connect to its socket."""
         connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(30)
         try:
             connection.connect(str(self.control))
+            connection.settimeout(30)
         except OSError:
             connection.close()
             raise

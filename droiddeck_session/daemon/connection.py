@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
 from typing import TYPE_CHECKING, Any, Final
@@ -97,6 +98,25 @@ class Connection:
             self._rest += chunk
         text, _, self._rest = self._rest.partition(b"\n")
         return text
+
+    async def gone(self) -> None:
+        """Return once the client has closed the connection; what it sends besides its request is dropped.
+
+        A client that only says that it will send no more (shutdown(2)) still waits for its answer.
+        """
+        ended = False
+        while not ended:
+            await anyio.wait_readable(self._socket)
+            try:
+                ended = not self._socket.recv(_CHUNK)
+            except BlockingIOError:
+                continue
+            except OSError:
+                return
+        hang_up = select.poll()
+        hang_up.register(self._socket, 0)
+        if not hang_up.poll(0):
+            await anyio.sleep_forever()
 
     async def send(self, document: Mapping[str, Any]) -> None:
         """Send one line.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import signal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from droiddeck_session.daemon.notify import Notifier
 
 # Seconds in which a client must have sent its request.
-REQUEST_LIMIT: Final = 10.0
+REQUEST_LIMIT: Final = 5.0
 # More than any user's tools hold; each costs a descriptor and some memory.
 MOST_CONNECTIONS: Final = 256
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -155,11 +155,40 @@ class Server:
                 text = await connection.line()
             if waiting.cancelled_caught:
                 return
-            answer = await verbs.answer(self, connection, parse_request(text))
+            answer = await self._while_there(connection, parse_request(text))
         except DroiddeckError as error:
             answer = failure(error)
         await connection.send(answer)
         self._notifier.status(self.sessions.live)
+
+    async def _while_there(self, connection: Connection, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a request; give up when the client goes away, unless the verb listens to it itself.
+
+        Raises:
+            DroiddeckError: what was asked for failed.
+            ConnectionLostError: the client went away.
+        """
+        if verbs.listens(request):
+            return await verbs.answer(self, connection, request)
+        answer: dict[str, Any] | None = None
+
+        async def give_up() -> None:
+            await connection.gone()
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(give_up)
+            try:
+                answer = await verbs.answer(self, connection, request)
+            except DroiddeckError as error:
+                # Not out of the group, which would make a group of it.
+                answer = failure(error)
+            except ConnectionLostError:
+                answer = None
+            tasks.cancel_scope.cancel()
+        if answer is None:
+            raise ConnectionLostError
+        return answer
 
 
 def _raise_limit() -> None:

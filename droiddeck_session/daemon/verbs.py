@@ -83,6 +83,11 @@ async def answer(server: Server, connection: Client, request: Mapping[str, Any])
     return await verb.handler(server, connection, request)
 
 
+def listens(request: Mapping[str, Any]) -> bool:
+    """Whether the verb reads on while it works: then it notices itself when its client goes away."""
+    return request["verb"] == "start" and bool(request.get("attach"))
+
+
 async def _start(server: Server, connection: Client, request: Mapping[str, Any]) -> Answer:
     if request.get("kind") not in _KINDS:
         raise ProtocolError(code="INVALID_FIELD", message=f"start: kind is one of {', '.join(_KINDS)}")

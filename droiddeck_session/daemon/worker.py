@@ -15,12 +15,12 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from droiddeck_session import interruption
 from droiddeck_session.daemon.protocol import LONGEST_LINE, STDIO, ProtocolError, failure, line, parse
 from droiddeck_session.errors import EXIT_OWN_FAILURE, DroiddeckError
-from droiddeck_session.plan.model import Kind, OsText  # noqa: TC001 - pydantic reads them
+from droiddeck_session.plan.model import Kind, OsText
 from droiddeck_session.plan.request import from_words
 from droiddeck_session.session.launch import launch
 from droiddeck_session.session.output import OUTPUT, Output
@@ -36,6 +36,15 @@ _CHUNK: Final = 65536
 # A daemon that takes nothing for so long is as good as gone.
 _PATIENCE: Final = 5.0
 _MIB: Final = 1 << 20
+
+
+def _nameable(name: str) -> str:
+    if not name or "=" in name:
+        raise ValueError("is no name of a variable")
+    return name
+
+
+VariableText = Annotated[OsText, AfterValidator(_nameable)]
 
 
 class StartRequest(BaseModel):
@@ -61,7 +70,7 @@ class StartRequest(BaseModel):
     variables: tuple[OsText, ...] = ()
     cwd: OsText | None = None
     flags: dict[str, bool | int | float | str] = {}
-    environ: dict[OsText, OsText]
+    environ: dict[VariableText, OsText]
     directory: OsText = "/"
     umask: Annotated[int, Field(ge=0, le=0o777)] = 0o022
     output: Literal["given", "log"] = "log"

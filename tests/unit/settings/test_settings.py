@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,9 @@ def values_of(key: Key) -> st.SearchStrategy[Any]:
         return hosts | st.none()
     if key.name == "guest.name":
         return st.from_regex(GUEST_NAME, fullmatch=True) | st.text(plain, max_size=5).map("/".__add__)
-    if key.path[0] == "android":
+    if key.name in {"session.before", "session.after", "session.ready_command"}:
+        return st.lists(st.text(plain, min_size=1, max_size=5), min_size=1, max_size=3).map(shlex.join) | st.none()
+    if key.path[0] == "android" or key.name in {"session.ready_file", "session.ready_socket"}:
         return st.text(plain, max_size=5).map("/".__add__) | st.none()
     by_kind: dict[str, st.SearchStrategy[Any]] = {
         "boolean": st.booleans(),
