@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import functools
 import hashlib
 import importlib.metadata
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -46,7 +48,13 @@ _SYSCTLS: Final = (
 
 def names() -> tuple[str, ...]:
     """Return the names of all registered backends, sorted; each loads or is named as broken by `load`."""
-    return tuple(sorted({entry.name for entry in importlib.metadata.entry_points(group=GROUP)}))
+    return tuple(sorted({entry.name for entry in _entries(tuple(sys.path))}))
+
+
+@functools.cache
+def _entries(path: tuple[str, ...]) -> tuple[importlib.metadata.EntryPoint, ...]:  # noqa: ARG001 - where they are looked for
+    """Return the entry points of all installed packages; it takes 15 ms, and the daemon's sessions share the answer."""
+    return tuple(importlib.metadata.entry_points(group=GROUP))
 
 
 def load(name: str) -> Backend:
@@ -55,7 +63,7 @@ def load(name: str) -> Backend:
     Raises:
         BackendError: there is none, or its entry point cannot be loaded.
     """
-    entries = tuple(importlib.metadata.entry_points(group=GROUP, name=name))
+    entries = [entry for entry in _entries(tuple(sys.path)) if entry.name == name]
     if not entries:
         known = ", ".join(names()) or "none; is the project installed? (./dev shell)"
         raise BackendError(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -202,16 +201,3 @@ def logs(session: str, destination: str | None, *, follow: bool) -> None:
     for piece in artifacts.output(folder, follow=follow, pause=_LOOK):
         out.write(piece)
         out.flush()
-
-
-def client_half(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a request to start a session carries of its client: environment, folder and mask."""
-    mask = os.umask(0)
-    os.umask(mask)
-    try:
-        here = str(Path.cwd())
-    except FileNotFoundError:
-        here = "/"
-    wanted = {name: options[name] for name in ("url", "cwd") if options.get(name) is not None}
-    lists = {name: list(options.get(name) or ()) for name in ("argv", "binds", "ro_binds", "variables")}
-    return {**wanted, **lists, "environ": environment(), "directory": here, "umask": mask}

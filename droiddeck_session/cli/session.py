@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from droiddeck_session.cli.client_half import client_half
 from droiddeck_session.cli.importing import importing
 from droiddeck_session.cli.output import environment, note
 from droiddeck_session.cli.setting_flags import flag_options, given_flags
@@ -72,11 +73,23 @@ def request_of(kind: Kind, options: dict[str, Any]) -> Request:
 
 
 def _launch(kind: Kind, options: dict[str, Any]) -> int:
+    if (status := _through_daemon(kind, options)) is not None:
+        return status
     with importing():
         from droiddeck_session.session.launch import launch  # noqa: PLC0415 - --help shall not pay for it
 
     tidy_up_first()
     return launch(request_of(kind, options), given_flags(options), environ=environment(), tell=note)
+
+
+def _through_daemon(kind: Kind, options: dict[str, Any]) -> int | None:
+    """Let a daemon that is there run the session, and return its status; None where it is ours to run."""
+    from droiddeck_session.daemon import handover, place  # noqa: PLC0415 - as above
+
+    if not options["daemon"] or not place.socket_path(environment()).exists():
+        return None
+    request = {"kind": kind, "flags": given_flags(options), **client_half(options)}
+    return handover.run(environment(), request, note)
 
 
 def program_of(options: dict[str, Any]) -> None:
@@ -93,8 +106,14 @@ def program_of(options: dict[str, Any]) -> None:
         )
 
 
+_DAEMON = click.option(
+    "--daemon/--no-daemon", default=True, help="Let a running daemon run it where there is no terminal."
+)
+
+
 @click.command(context_settings={"allow_interspersed_args": False})
 @session_options("run")
+@_DAEMON
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGS]...")
 def run(**options: Any) -> int:
     """Run PROGRAM in the guest with this terminal as its own, and end as it ends."""
@@ -104,6 +123,7 @@ def run(**options: Any) -> int:
 
 @click.command()
 @session_options("steam")
+@_DAEMON
 @click.argument("url", required=False, metavar="[steam://URL]")
 def steam(**options: Any) -> int:
     """Start the Steam client in the guest and end as it ends.
@@ -115,6 +135,7 @@ def steam(**options: Any) -> int:
 
 @click.command()
 @session_options("desktop")
+@_DAEMON
 def desktop(**options: Any) -> int:
     """Start the guest's desktop and end as it ends."""
     return _launch("desktop", options)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from droiddeck_session.cli.control import client_half
+from droiddeck_session.cli.client_half import client_half
 from droiddeck_session.cli.output import answer, environment, note
 from droiddeck_session.cli.session import program_of, session_options
 from droiddeck_session.cli.setting_flags import given_flags

@@ -8,8 +8,11 @@ worker's pid, with a pidfd. It ends when the daemon's end is closed; workers do 
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
+import resource
 import signal
 import socket
 import sys
@@ -18,7 +21,10 @@ from typing import Final, NoReturn
 from droiddeck_session.backends import registry
 from droiddeck_session.daemon.protocol import STDIO
 from droiddeck_session.daemon.worker import work
+from droiddeck_session.errors import BackendError
 
+# anyio's event loop, and what renders the log.
+_LATER: Final = ("anyio._backends._asyncio", "structlog")
 _PACKET: Final = 64
 _DESCRIPTORS: Final = 1 + STDIO
 
@@ -59,10 +65,22 @@ def _work(descriptors: list[int]) -> NoReturn:
 
 
 def main() -> None:
-    """Serve the packet socket whose descriptor is the argument."""
-    connection = socket.socket(fileno=int(sys.argv[1]))
-    registry.names()
+    """Serve the packet socket that the first argument numbers, with the limits of descriptors that follow."""
+    number, soft, hard = map(int, sys.argv[1:])
+    connection = socket.socket(fileno=number)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    _preload()
     serve(connection)
+
+
+def _preload() -> None:
+    """Load what sessions load only once they need it."""
+    for name in registry.names():
+        # A broken one is told of to who asks for it.
+        with contextlib.suppress(BackendError):
+            registry.load(name)
+    for module in _LATER:
+        importlib.import_module(module)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import socket
 import sys
 from typing import TYPE_CHECKING, Final
@@ -32,9 +33,16 @@ class Spawner:
         # The folders of this package come first, wherever the daemon was started.
         path = os.pathsep.join([*sys.path, environ.get("PYTHONPATH", "")]).strip(os.pathsep)
         self._environ = {**environ, "PYTHONPATH": path}
+        # The daemon raises its own for its connections; programs get what it was given.
+        self._limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._one_at_a_time = anyio.Lock()
         self._program: Program | None = None
         self._socket: socket.socket | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Its pid, from which sessions inherit what the kernel hands on; None while there is none."""
+        return self._program.process.pid if self._program else None
 
     def begin(self) -> None:
         """Start it, so that the first session need not wait for its imports.
@@ -44,7 +52,7 @@ class Spawner:
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         number = theirs.fileno()
-        argv = (sys.executable, "-P", "-m", _MODULE, str(number))
+        argv = (sys.executable, "-P", "-m", _MODULE, str(number), *map(str, self._limits))
         with theirs:
             self._program = spawn(argv, env=self._environ, cwd="/", keep=(number,))
         ours.settimeout(0)

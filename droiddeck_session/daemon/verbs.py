@@ -209,7 +209,12 @@ async def _status(server: Server, _: Client, request: Mapping[str, Any]) -> Answ
     wanted = request.get("session", "")
     sessions = [server.sessions.find(wanted)] if wanted else [*server.sessions.ended, *server.sessions.live]
     return success(
-        daemon={"pid": os.getpid(), "version": __version__, "protocol": PROTOCOL},
+        daemon={
+            "pid": os.getpid(),
+            "spawner": server.spawner.pid,
+            "version": __version__,
+            "protocol": PROTOCOL,
+        },
         sessions=[session.describe() for session in sessions],
     )
 

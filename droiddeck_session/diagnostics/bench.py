@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from droiddeck_session import __version__, processes
-from droiddeck_session.diagnostics import bench_table, bench_tracer
+from droiddeck_session.diagnostics import bench_daemon, bench_table, bench_tracer
 from droiddeck_session.errors import DroiddeckError
 from droiddeck_session.plan.request import Request
 from droiddeck_session.session.launch import staged_command
@@ -141,8 +141,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev bench", description="Benchmarks; each prints one JSON object.")
     parser.add_argument(
         "name",
-        choices=["launch", "tracer"],
-        help="launch: what `run` adds to a backend's bare command; tracer: calls, threads, exec and programs",
+        choices=list(MEASURES),
+        help="launch: what `run` adds to a backend's bare command; daemon: the same through one, and what it costs; "
+        "tracer: calls, threads, exec and programs",
     )
     parser.add_argument("--backend", action="append", choices=BACKENDS, help="only this backend; may be given again")
     parser.add_argument(
@@ -180,7 +181,28 @@ def _tracers(backends: Sequence[str] | None, rounds: int | None, environ: Mappin
     return {"rounds": taken, **bench_tracer.tracer(backends or bench_tracer.BACKENDS, taken, environ)}
 
 
-MEASURES: Final = {"launch": _launches, "tracer": _tracers}
+def _daemon(backends: Sequence[str] | None, rounds: int | None, environ: Mapping[str, str]) -> dict[str, Any]:
+    def bare(name: str) -> Callable[[Mapping[str, str]], Callable[[], float]]:
+        def make(own: Mapping[str, str]) -> Callable[[], float]:
+            request = Request(kind="run", argv=(PROGRAM,))
+            command, _ = staged_command(prepare(request, {"backend.name": name}, environ=own))
+            return lambda: _timed_command(command)
+
+        return make
+
+    taken = rounds or ROUNDS
+    measures = {name: bare(name) for name in backends or BACKENDS}
+    return {
+        "rounds": taken,
+        **bench_daemon.daemon(measures, _in_environment, _taking_turns, rounds=taken, environ=environ),
+    }
+
+
+def _in_environment(argv: Sequence[str], environ: Mapping[str, str]) -> float:
+    return _timed(argv, env=environ)
+
+
+MEASURES: Final = {"launch": _launches, "daemon": _daemon, "tracer": _tracers}
 
 
 if __name__ == "__main__":
