@@ -29,7 +29,7 @@ class Daemon:
         settings: what is set by environment variables, as `SESSION_GRACE`.
     """
 
-    def __init__(self, folder: Path, *, data: Path | None = None, **settings: str) -> None:
+    def __init__(self, folder: Path, data: Path | None = None, /, **settings: str) -> None:
         self.folder = folder
         self.state = folder / "state"
         self.log = folder / "daemon.log"

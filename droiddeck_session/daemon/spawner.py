@@ -18,6 +18,7 @@ import socket
 import sys
 from typing import Final, NoReturn
 
+from droiddeck_session import interruption
 from droiddeck_session.backends import registry
 from droiddeck_session.daemon.protocol import STDIO
 from droiddeck_session.daemon.worker import work
@@ -33,6 +34,8 @@ def serve(connection: socket.socket) -> None:
     """Fork a worker for each packet, until the daemon is gone."""
     # Ended workers shall not wait for us: the daemon knows them by pidfd.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # A worker is told of by its pidfd from its first moment; it unblocks them once it can act on them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, interruption.REQUESTS)
     gc.freeze()
     while True:
         packet, descriptors, _, _ = socket.recv_fds(connection, _PACKET, _DESCRIPTORS)

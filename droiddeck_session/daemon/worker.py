@@ -197,13 +197,14 @@ def work(connection: socket.socket, stdio: tuple[int, int, int]) -> int:
     channel = Channel(connection)
     status = EXIT_OWN_FAILURE
     try:
+        interruption.tidy_up_first()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, interruption.REQUESTS)
         request = channel.request()
         _become(request)
         wanted = from_words(
             request.kind, argv=request.argv, url=request.url, binds=request.binds, ro_binds=request.ro_binds,
             variables=request.variables, cwd=request.cwd,
         )  # fmt: skip
-        interruption.tidy_up_first()
         status = launch(wanted, request.flags, environ=request.environ, tell=channel.tell, control=channel)
     except DroiddeckError as error:
         channel.say(**failure(error))

@@ -206,7 +206,7 @@ def test_a_program_beside_the_main_one_has_its_own_status_and_descriptors(daemon
 
 
 def test_a_desktop_is_there_once_or_kept(tmp_path: Path, guest_data: Path) -> None:
-    with Daemon(tmp_path, data=guest_data, BACKEND_NAME="bwrap") as daemon:
+    with Daemon(tmp_path, guest_data, BACKEND_NAME="bwrap") as daemon:
         first = daemon.json("start", "desktop", "--wait", "--env", "DROIDDECK_STAND_IN_DESKTOP=stay")
         again = daemon.json("start", "desktop", status=4)
         assert again["error"]["code"] == "SESSION_ACTIVE"
