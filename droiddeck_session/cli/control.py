@@ -145,6 +145,29 @@ def events(session: str, *, follow: bool) -> None:
                 click.echo(json.dumps(line))
 
 
+@click.command()
+@click.argument("app", metavar="APPID")
+@_ID
+@_timeout(180)
+@_JSON
+def launch(app: str, session: str, timeout: float, *, as_json: bool) -> None:
+    """Let the Steam client of a session start a game, once the session is ready."""
+    _show(_ask("launch", app=app, session=session, timeout=timeout), as_json=as_json)
+
+
+@click.command()
+@click.argument("app", metavar="APPID")
+@_ID
+@_JSON
+def quit(app: str, session: str, *, as_json: bool) -> None:  # noqa: A001 - the verb's name
+    """End the processes of a game: TERM, and KILL after 5 seconds."""
+    answered = _ask("quit", app=app, session=session)
+    if as_json:
+        answer(answered)
+    else:
+        click.echo(f"{answered['session']}  {answered['processes']} processes ended")
+
+
 @click.command(name="guest-exec", context_settings={"allow_interspersed_args": False})
 @click.option("--session", default="", metavar="ID", help="The session, where several run.")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGS]...")

@@ -46,6 +46,8 @@ VERBS: Final = {
     "stats": ("control", "tell what a session uses"),
     "events": ("control", "print a session's events"),
     "logs": ("control", "print or copy what a session left"),
+    "launch": ("control", "let a session's Steam client start a game"),
+    "quit": ("control", "end a game of a session"),
     "attach": ("control", "open a shell in a session's guest"),
     "guest-exec": ("control", "run a program in a session's guest"),
     "daemon": ("daemon", "run sessions for other processes"),

@@ -209,8 +209,8 @@ class Sessions:
         """Hand a signal of the session's client to its supervisor, which treats it as one of its own."""
         self._order(session, do="signal", signal=signum)
 
-    def execute(self, session: Session, argv: Sequence[str], stdio: Sequence[int]) -> int:
-        """Ask for another program in a session's guest and return the key of its answer in `executed`.
+    def order(self, session: Session, descriptors: Sequence[int] = (), **order: Any) -> int:
+        """Ask the worker of a session that runs for something with an answer, and return its key in `executed`.
 
         Raises:
             StateError: the session does not run.
@@ -220,7 +220,7 @@ class Sessions:
                 code="SESSION_NOT_READY", message=f"{session.id or session.kind}: the session is {session.state}"
             )
         self._keys += 1
-        self._order(session, descriptors=stdio, do="execute", key=self._keys, argv=list(argv))
+        self._order(session, descriptors=descriptors, key=self._keys, **order)
         return self._keys
 
     async def stop_all(self) -> None:

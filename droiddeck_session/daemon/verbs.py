@@ -244,17 +244,52 @@ async def _execute(server: Server, connection: Client, request: Mapping[str, Any
         raise ProtocolError(code="NO_DESCRIPTORS", message="execute: takes descriptors 0 to 2 of the client")
     stdio = connection.take()
     try:
-        key = server.sessions.execute(session, argv, stdio)
+        key = server.sessions.order(session, stdio, do="execute", argv=argv)
     finally:
         for descriptor in stdio:
             os.close(descriptor)
+    return success(session=session.id, status=await _told(session, key))
+
+
+async def _launch(server: Server, _: Client, request: Mapping[str, Any]) -> Answer:
+    session = server.sessions.find(request.get("session", ""))
+    limit = _limit(request)
+    if session.state == "suspended":
+        server.sessions.ask(session, "resume")
+    with anyio.move_on_after(limit):
+        await wait_until(session, lambda now: now.state == "ready" or now.over.is_set())
+        key = server.sessions.order(session, do="launch", app=request.get("app", ""))
+        status = await _told(session, key)
+        if status != 0:
+            raise StateError(
+                code="LAUNCH_REJECTED",
+                message=f"{session.id}: the client did not take the request (status {status})",
+                hint=f"droiddeck-session logs {session.id}",
+            )
+        return success(session=session.id, state=session.state)
+    raise _late(f"launch: session {session.id} is {session.state}", limit)
+
+
+async def _quit(server: Server, _: Client, request: Mapping[str, Any]) -> Answer:
+    session = server.sessions.find(request.get("session", ""))
+    key = server.sessions.order(session, do="quit", app=request.get("app", ""))
+    return success(session=session.id, state=session.state, processes=await _told(session, key))
+
+
+async def _told(session: Session, key: int) -> int:
+    """Wait for what a worker has been asked for and return its status.
+
+    Raises:
+        DroiddeckError: it failed, or the session has ended meanwhile.
+    """
     await wait_until(session, lambda now: key in now.executed or now.over.is_set())
     told = session.executed.pop(key, None)
     if told is None:
         raise failed(session)
     if not told.get("ok"):
         raise error_of(told)
-    return success(session=session.id, status=told["status"])
+    status: int = told["status"]
+    return status
 
 
 def _limit(request: Mapping[str, Any]) -> float:
@@ -294,5 +329,7 @@ VERBS: Final[dict[str, Verb]] = {
     "ps": Verb(_ps, _SESSION),
     "stats": Verb(_stats, _SESSION),
     "events": Verb(_events, {**_SESSION, "follow": (bool,)}),
+    "launch": Verb(_launch, {**_SESSION, **_TIMEOUT, "app": (str,)}),
+    "quit": Verb(_quit, {**_SESSION, "app": (str,)}),
     "execute": Verb(_execute, {**_SESSION, "argv": (list,)}, descriptors=STDIO),
 }

@@ -22,6 +22,7 @@ from droiddeck_session.daemon.protocol import LONGEST_LINE, STDIO, ProtocolError
 from droiddeck_session.errors import EXIT_OWN_FAILURE, DroiddeckError
 from droiddeck_session.plan.model import Kind, OsText
 from droiddeck_session.plan.request import from_words
+from droiddeck_session.session.client import require_app_id
 from droiddeck_session.session.launch import launch
 from droiddeck_session.session.output import OUTPUT, Output
 
@@ -144,7 +145,7 @@ class Channel:
                 order = parse(text)
                 match order.get("do"):
                     case "stop":
-                        session.stop()
+                        tasks.start_soon(session.stop)
                     case "kill":
                         session.kill()
                     case "suspend":
@@ -155,8 +156,10 @@ class Channel:
                         os.kill(os.getpid(), order["signal"])
                     case "execute":
                         tasks.start_soon(self._execute, session, order)
+                    case "launch" | "quit":
+                        tasks.start_soon(self._ask_client, session, order)
             self._lost = True
-            session.stop()
+            await session.stop()
 
     async def _execute(self, session: DrivenSession, order: Mapping[str, Any]) -> None:
         (first, second, third), self._descriptors = self._descriptors[:STDIO], self._descriptors[STDIO:]
@@ -166,6 +169,15 @@ class Channel:
             self.say(executed=order["key"], **failure(error))
         else:
             self.say(executed=order["key"], ok=True, status=status.status)
+
+    async def _ask_client(self, session: DrivenSession, order: Mapping[str, Any]) -> None:
+        try:
+            client, app = session.steam(), require_app_id(order["app"])
+            told = await (client.ask(f"steam://rungameid/{app}") if order["do"] == "launch" else client.quit(app))
+        except DroiddeckError as error:
+            self.say(executed=order["key"], **failure(error))
+        else:
+            self.say(executed=order["key"], ok=True, status=told)
 
     async def _next_line(self) -> bytes | None:
         while b"\n" not in self._rest:

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
+from droiddeck_session.errors import EXIT_SESSION_STATE, DroiddeckError
+from droiddeck_session.session.client import SteamClient
 from droiddeck_session.session.companions import run_beside
 from droiddeck_session.session.membership import TOKEN_VARIABLE
 from droiddeck_session.session.suspension import Suspension
@@ -22,7 +25,24 @@ if TYPE_CHECKING:
     from droiddeck_session.session.wait_status import WaitStatus
     from droiddeck_session.settings import SessionSettings
 
-    Enter = Callable[[Sequence[str]], HostCommand]
+
+class NoSteamError(DroiddeckError):
+    """The session is none of Steam's."""
+
+    exit_status = EXIT_SESSION_STATE
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How another program runs in a session's guest.
+
+    Attributes:
+        enter: gives the host command for its argv.
+        client: the guest path of the session's Steam client, if it has one.
+    """
+
+    enter: Callable[[Sequence[str]], HostCommand]
+    client: str | None
 
 
 class Control(Protocol):
@@ -42,22 +62,52 @@ class DrivenSession:
         supervisor: runs it.
         folder: its folder.
         token: its membership token.
-        enter: gives the host command that runs another program in the session's guest.
+        entry: how another program runs in the session's guest.
+        client_limit: seconds that the Steam client gets to end by itself.
+
+    Attributes:
+        client: the session's Steam client, if it has one.
     """
 
-    def __init__(self, supervisor: Supervisor, folder: SessionFolder, *, token: str, enter: Enter) -> None:
+    def __init__(
+        self, supervisor: Supervisor, folder: SessionFolder, *, token: str, entry: Entry, client_limit: float
+    ) -> None:
         self._supervisor = supervisor
         self._folder = folder
         self._token = token
-        self._enter = enter
+        self._enter = entry.enter
+        self._client_limit = client_limit
+        self.client = (
+            SteamClient(supervisor, entry.client, token=token, enter=entry.enter) if entry.client is not None else None
+        )
         self._suspension = Suspension(supervisor.membership)
         self._changing = anyio.Lock()
         supervisor.before_end = self._let_go
 
-    def stop(self) -> None:
-        """Ask the session to end as TERM does: another one while it ends is the same request."""
-        if not self._supervisor.stop_requested:
-            self._supervisor.end_by(signal.SIGTERM)
+    async def stop(self) -> None:
+        """Ask the client to end, if the session has one, then the session, as TERM does; another stop is the same."""
+        if self._supervisor.stop_requested:
+            return
+        self._supervisor.stop_requested = True
+        if self.client and self._supervisor.began.is_set():
+            self._let_go()
+            self._folder.record("steam.shutdown_requested", limit=self._client_limit)
+            await self.client.shut_down(self._client_limit)
+        self._supervisor.end_by(signal.SIGTERM)
+
+    def steam(self) -> SteamClient:
+        """Return the session's Steam client.
+
+        Raises:
+            NoSteamError: it has none.
+        """
+        if self.client is None:
+            raise NoSteamError(
+                code="NO_STEAM_SESSION",
+                message="the session runs no Steam client",
+                hint="droiddeck-session start steam",
+            )
+        return self.client
 
     def kill(self) -> None:
         """End the session at once."""

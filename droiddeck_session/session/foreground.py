@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from droiddeck_session.backends.interface import HostCommand
     from droiddeck_session.plan.capabilities import Capabilities
-    from droiddeck_session.session.control import Control, Enter
+    from droiddeck_session.session.control import Control, Entry
     from droiddeck_session.session.ending import Ending
     from droiddeck_session.session.folder import SessionFolder
     from droiddeck_session.settings import SessionSettings
@@ -41,7 +41,7 @@ def supervise(
     folder: SessionFolder,
     settings: SessionSettings,
     control: Control | None = None,
-    enter: Enter | None = None,
+    entry: Entry | None = None,
 ) -> Ending:
     """Run a session in the foreground of this process, which does nothing else, and record how it ended.
 
@@ -54,7 +54,7 @@ def supervise(
         folder: the session's folder.
         settings: grace and linger time.
         control: who drives the session besides the signals to this process.
-        enter: gives the host command that runs another program in the session's guest.
+        entry: how another program runs in the session's guest.
 
     Raises:
         DroiddeckError: the command cannot be started, or the folder cannot be written.
@@ -71,8 +71,8 @@ def supervise(
         besides: list[Callable[[], Coroutine[Any, Any, None]]] = [
             functools.partial(become_ready, supervisor, folder, settings)
         ]
-        if control and enter:
-            driven = DrivenSession(supervisor, folder, token=token, enter=enter)
+        if control and entry:
+            driven = DrivenSession(supervisor, folder, token=token, entry=entry, client_limit=settings.client_limit)
             besides.append(functools.partial(control.drive, driven))
         ending = anyio.run(_in_foreground, supervisor, terminal, ignored, besides)
     except DroiddeckError as error:

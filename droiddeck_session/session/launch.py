@@ -16,6 +16,8 @@ from droiddeck_session.plan.fast_path import bound
 from droiddeck_session.plan.model import OWN_ORIGIN
 from droiddeck_session.processes import hold_closed_descriptors
 from droiddeck_session.session import hooks
+from droiddeck_session.session.client import client_of
+from droiddeck_session.session.control import Entry
 from droiddeck_session.session.folder import SessionFolder
 from droiddeck_session.session.foreground import supervise
 from droiddeck_session.session.prepare import Prepared, prepare
@@ -109,7 +111,7 @@ def launch(
         with hooks.around(folder, settings):
             ending = supervise(
                 command, capabilities=prepared.capabilities, token=token, folder=folder, settings=settings,
-                control=control, enter=enter,
+                control=control, entry=Entry(enter, client_of(concrete)),
             )  # fmt: skip
     return ending.status
 

@@ -101,7 +101,7 @@ class Supervisor:
         self._wrapper_ended = anyio.Event()
         self._over = anyio.Event()
         self._killing = anyio.Event()
-        self.stop_requested = False
+        self.stop_requested = self._grace_runs = False
         self._tracer_died = False
         self._concluded = False
         self.began = anyio.Event()
@@ -164,8 +164,8 @@ class Supervisor:
         if second is None:
             return
         self._send_to_group(signum)
-        if signum in signals.STOP_REQUESTS and not self.stop_requested:
-            self.stop_requested = True
+        if signum in signals.STOP_REQUESTS and not self._grace_runs:
+            self.stop_requested = self._grace_runs = True
             self._folder.record("session.stopping", signal=signal_name(signum), grace=self._settings.grace)
             self._tasks.start_soon(self._kill_after_grace)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemons import Daemon
-from supervised import running, state_of, until
+from supervised import carriers, running, state_of, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,6 +216,39 @@ def test_a_desktop_is_there_once_or_kept(tmp_path: Path, guest_data: Path) -> No
         assert b"Debian" in beside.stdout
         daemon("stop")
         assert daemon.json("start", "desktop", "--reuse")["reused"] is False
+
+
+def test_the_steam_client_is_asked_first_and_starts_and_ends_games(tmp_path: Path, guest_data: Path) -> None:
+    with Daemon(tmp_path, guest_data, BACKEND_NAME="bwrap", SESSION_GRACE="600") as daemon:
+        steam = daemon.json("start", "steam", "--wait", "--env", "DROIDDECK_STAND_IN_STEAM=stay status=0")["session"]
+        assert daemon.json("quit", "730", status=4)["error"]["code"] == "NO_SUCH_GAME"
+        assert daemon.json("launch", "x", status=2)["error"]["code"] == "INVALID_APP_ID"
+        daemon("suspend")
+        assert daemon.json("launch", "730")["state"] == "ready"
+        until(lambda: games(daemon, "730"), "the game runs")
+        assert daemon.json("quit", "730")["processes"] >= 1
+        assert games(daemon, "730") == []
+        # Nothing but its own end ends the client within the grace time.
+        stopped = daemon.json("stop", steam)
+        assert (stopped["state"], stopped["status"]) == ("stopped", 0)
+        names = [event["event"] for event in daemon.events(steam)]
+        assert "steam.shutdown_requested" in names
+        assert "signal.forwarded" not in names
+
+
+def test_a_client_that_does_not_heed_is_ended_like_others(tmp_path: Path, guest_data: Path) -> None:
+    with Daemon(tmp_path, guest_data, BACKEND_NAME="bwrap", SESSION_CLIENT_LIMIT="0.2") as daemon:
+        script = "DROIDDECK_STAND_IN_STEAM=stay ignore=shutdown,TERM"
+        session = daemon.json("start", "steam", "--wait", "--env", script)["session"]
+        assert daemon.json("stop")["state"] == "stopped"
+        assert daemon.members(session) == []
+        other = daemon.start("sleep", "1000")
+        assert daemon.json("launch", "730", other, status=4)["error"]["code"] == "NO_STEAM_SESSION"
+
+
+def games(daemon: Daemon, app: str) -> list[int]:
+    pids = [process["pid"] for process in daemon.json("ps")["processes"]]
+    return [pid for pid in pids if pid in carriers(f"SteamAppId={app}")]
 
 
 def test_output_beyond_the_limit_is_dropped_and_the_program_goes_on(tmp_path: Path) -> None:
