@@ -44,6 +44,7 @@ VERBS: Final = {
     "status": ("control", "list the daemon's sessions"),
     "ps": ("control", "list a session's processes"),
     "stats": ("control", "tell what a session uses"),
+    "top": ("top", "show what a session uses, live"),
     "events": ("control", "print a session's events"),
     "logs": ("control", "print or copy what a session left"),
     "launch": ("control", "let a session's Steam client start a game"),

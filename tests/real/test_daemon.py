@@ -246,6 +246,17 @@ def test_a_client_that_does_not_heed_is_ended_like_others(tmp_path: Path, guest_
         assert daemon.json("launch", "730", other, status=4)["error"]["code"] == "NO_STEAM_SESSION"
 
 
+def test_top_shows_who_is_busy_and_ends_with_the_session(daemon: Daemon) -> None:
+    session = daemon.start("sh", "-c", "sleep 1000 & while :; do :; done")
+    shown = daemon("top", "--interval", "0.2", "--rounds", "2").stdout.decode()
+    assert session in shown
+    # The busiest is in the first row.
+    assert shown.rindex(" sh ") < shown.rindex(" sleep ")
+    with subprocess.Popen(daemon.argv("top", session), env=daemon.environ, stdout=subprocess.DEVNULL) as watching:
+        daemon("stop")
+        assert watching.wait(50) == 0
+
+
 def games(daemon: Daemon, app: str) -> list[int]:
     pids = [process["pid"] for process in daemon.json("ps")["processes"]]
     return [pid for pid in pids if pid in carriers(f"SteamAppId={app}")]
