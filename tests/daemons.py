@@ -47,6 +47,7 @@ class Daemon:
             "XDG_RUNTIME_DIR": str(self.runtime),
             **{f"DROIDDECK_{name}": value for name, value in chosen.items()},
         }
+        self.prefix: list[str] = []
         self.process: subprocess.Popen[bytes]
 
     def __enter__(self) -> Self:
@@ -67,7 +68,9 @@ class Daemon:
     def begin(self, **options: Any) -> None:
         """Start it, and wait until it listens."""
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self.argv("daemon"), env=self.environ, stderr=log, **options)
+            self.process = subprocess.Popen(
+                [*self.prefix, *self.argv("daemon")], env=self.environ, stderr=log, **options
+            )
         until(lambda: self.process.poll() is not None or self.reachable(), "the daemon listens")
 
     def reachable(self) -> bool:

@@ -18,6 +18,7 @@ from droiddeck_session.daemon.protocol import LONGEST_LINE, RemoteError, StateEr
 from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_SESSION_STATE, DroiddeckError
 from droiddeck_session.session import states
 from droiddeck_session.session.folder import finish_abandoned
+from droiddeck_session.session.freezer import remove_left
 from droiddeck_session.session.wait_status import has_ended
 
 if TYPE_CHECKING:
@@ -308,6 +309,7 @@ class Sessions:
             except OSError as error:
                 message = f"the session's supervisor was killed, and its folder cannot be read: {error.strerror}"
             else:
+                remove_left(session.id)
                 if recovered and recovered.survivors:
                     message += f"; these processes could not be ended: {', '.join(recovered.survivors)}"
         session.status = EXIT_OWN_FAILURE

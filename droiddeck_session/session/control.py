@@ -80,7 +80,7 @@ class DrivenSession:
         self.client = (
             SteamClient(supervisor, entry.client, token=token, enter=entry.enter) if entry.client is not None else None
         )
-        self._suspension = Suspension(supervisor.membership)
+        self._suspension = Suspension(supervisor.membership, folder.id)
         self._changing = anyio.Lock()
         supervisor.before_end = self._let_go
 
@@ -126,7 +126,7 @@ class DrivenSession:
             elif self._supervisor.stop_requested:
                 self._let_go()
             else:
-                self._folder.record("session.suspended")
+                self._folder.record("session.suspended", by=self._suspension.means)
 
     async def resume(self) -> None:
         """Let all processes run again."""

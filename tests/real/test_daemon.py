@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +17,6 @@ from supervised import carriers, running, state_of, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.real
 
@@ -76,40 +77,80 @@ def test_stop_is_idempotent_and_all_who_ask_get_the_same_answer(daemon: Daemon) 
     assert daemon("stop", session, status=4).stderr.count(b"NO_ACTIVE_SESSION") == 1
 
 
-def test_a_suspended_session_stands_still_and_goes_on(daemon: Daemon, tmp_path: Path) -> None:
-    beat = tmp_path / "beat"
+@pytest.fixture(params=["freezer", "signals"])
+def suspending(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Daemon]:
+    """A daemon that has the kernel's freezer, where this machine lets us, and one that has not."""
+    daemon = Daemon(tmp_path)
+    if request.param == "signals" and os.geteuid() == 0:
+        hide = 'umount --all --types cgroup2; exec "$@"'
+        daemon.prefix = ["unshare", "--mount", "sh", "-c", hide, "sh"]
+    with daemon:
+        yield daemon
+
+
+def at_rest(daemon: Daemon) -> bool:
+    """Whether all processes of the one session are stopped or frozen."""
+    pids = [process["pid"] for process in daemon.json("ps")["processes"]]
+    groups = [Path(f"/proc/{pid}/cgroup").read_text() for pid in pids]
+    frozen = ["/droiddeck-frozen-" in group for group in groups]
+    return bool(pids) and all(ice or state_of(pid) in {"T", "t"} for pid, ice in zip(pids, frozen, strict=True))
+
+
+def test_a_suspended_session_stands_still_and_goes_on(suspending: Daemon, tmp_path: Path) -> None:
+    daemon, beat = suspending, tmp_path / "beat"
     session = daemon.start("sh", "-c", f"while :; do echo x >> '{beat}'; sleep 0.01; done")
     until(beat.exists, "it beats")
-    assert daemon.json("suspend")["state"] == "suspended"
-    assert {process["state"] for process in daemon.json("ps")["processes"]} <= {"T", "t"}
-    still = beat.stat().st_size
-    assert daemon.json("suspend")["state"] == "suspended"
-    assert beat.stat().st_size == still
-    assert daemon.json("resume")["state"] == "ready"
-    until(lambda: beat.stat().st_size > still, "it beats again")
+    groups = {process["pid"]: group(process["pid"]) for process in daemon.json("ps")["processes"][:1]}
+    for _ in range(2):
+        assert daemon.json("suspend")["state"] == "suspended"
+        assert at_rest(daemon)
+        still = beat.stat().st_size
+        assert daemon.json("suspend")["state"] == "suspended"
+        assert beat.stat().st_size == still
+        assert daemon.json("resume")["state"] == "ready"
+        until(functools.partial(longer, beat, still), "it beats again")
+    assert {pid: group(pid) for pid in groups} == groups
     assert daemon("resume", session, status=4).stderr.count(b"SESSION_NOT_SUSPENDED") == 1
+    means = {event["by"] for event in daemon.events(session) if event["event"] == "session.suspended"}
+    assert means == {"signals"} or not daemon.prefix
 
 
-def test_a_suspended_session_acts_on_the_request_to_end(daemon: Daemon, tmp_path: Path) -> None:
+def longer(path: Path, size: int) -> bool:
+    return path.stat().st_size > size
+
+
+def group(pid: int) -> str:
+    return Path(f"/proc/{pid}/cgroup").read_text()
+
+
+def test_a_suspended_session_acts_on_the_request_to_end(suspending: Daemon, tmp_path: Path) -> None:
     mark = tmp_path / "ended well"
-    session = daemon.start("sh", "-c", f"trap 'echo > \"{mark}\"; exit 0' TERM; while :; do sleep 0.01; done")
-    daemon("suspend")
-    assert daemon.json("stop", session)["status"] == 0
+    session = suspending.start("sh", "-c", f"trap 'echo > \"{mark}\"; exit 0' TERM; while :; do sleep 0.01; done")
+    suspending("suspend")
+    assert suspending.json("stop", session)["status"] == 0
     assert mark.exists()
 
 
-def test_a_tree_that_forks_while_it_is_frozen_is_frozen_whole_or_runs_on(daemon: Daemon) -> None:
+def test_a_tree_that_forks_while_it_is_frozen_is_frozen_whole_or_runs_on(suspending: Daemon) -> None:
+    daemon = suspending
     forker = "while :; do (sleep 0.005 & sleep 0.005 & wait) & sleep 0.002; wait; done"
     session = daemon.start("sh", "-c", forker)
     done = daemon("suspend", "--json", status=None)
-    states = {process["state"] for process in daemon.json("ps")["processes"]}
     if done.returncode == 0:
-        assert states <= {"T", "t"}
+        assert at_rest(daemon)
     else:
         assert json.loads(done.stdout)["error"]["code"] == "NOT_SUSPENDED"
         assert daemon.state_of(session) == "ready"
     daemon("stop", session)
     assert daemon.members(session) == []
+
+
+def test_a_suspended_session_whose_supervisor_is_killed_is_ended(suspending: Daemon) -> None:
+    session = suspending.start("sh", "-c", "sleep 1000 & wait")
+    suspending("suspend")
+    os.kill(suspending.worker(session), signal.SIGKILL)
+    until(lambda: suspending.state_of(session) == "failed", "failed")
+    assert suspending.members(session) == []
 
 
 def test_a_daemon_that_is_asked_to_end_ends_its_sessions_first(daemon: Daemon) -> None:
