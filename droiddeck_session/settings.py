@@ -166,6 +166,9 @@ class SessionSettings(_Section):
     linger: Annotated[Seconds, Flag("--linger")] = Field(
         5.0, description="seconds that leftovers may outlive the main program"
     )
+    wait_for: Literal["main", "tree"] = Field(
+        "main", description="what ends the session: the main program's end, or that of the last process"
+    )
     client_limit: Seconds = Field(10.0, description="seconds that `stop` leaves to the Steam client to end by itself")
     before: OptionalCommand = Field(None, description="command on the host before the session; it must succeed")
     after: OptionalCommand = Field(None, description="command on the host after the session, however that ended")

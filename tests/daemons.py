@@ -17,7 +17,7 @@ from supervised import carriers, environment, until
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-STOPPED_AT_LAST = 60.0
+STOPPED_AT_LAST = 40.0
 
 
 class Daemon:
@@ -59,10 +59,10 @@ class Daemon:
             self.process.terminate()
             try:
                 self.process.wait(STOPPED_AT_LAST)
-            except subprocess.TimeoutExpired:
+            finally:
+                # pytest's own time limit may come first; without its daemon each session ends.
                 self.process.kill()
                 self.process.wait()
-                raise
         assert b"Traceback" not in self.log.read_bytes(), self.log.read_text()
 
     def begin(self, **options: Any) -> None:

@@ -37,7 +37,6 @@ _REPORTS: Final[dict[str, Report]] = {
     "session.resumed": "thawed",
     "session.stopping": "stopping",
     "session.killing": "stopping",
-    "guest.exited": "stopping",
 }
 _CHUNK: Final = 65536
 _REMEMBERED: Final = 20

@@ -379,9 +379,8 @@ class Supervisor:
     async def _let_end(self, *, has_leftovers: bool) -> None:
         """Give what is left the linger time, and then the wrapper a while to tell its status."""
         if has_leftovers:
-            await sweep.terminate(
-                self.membership, wrapper=self.wrapper, seconds=self._settings.linger, cut_short=self._killing
-            )
+            leave = sweep.outlast if self._settings.wait_for == "tree" else sweep.terminate
+            await leave(self.membership, wrapper=self.wrapper, seconds=self._settings.linger, cut_short=self._killing)
             if self.membership.living(besides={self._pid}):
                 return
         with anyio.move_on_after(_WRAPPER_TIME):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # A process that KILL has not ended after this time hangs in the kernel or belongs to somebody else.
 KILL_LIMIT: Final = 5.0
+# Between two looks at a tree that is waited for.
+_LONGEST_PAUSE: Final = 0.5
 # What a wrapper gets to end by itself once its last child is gone.
 _WRAPPER_TIME: Final = 0.5
 
@@ -48,6 +50,24 @@ async def terminate(membership: Membership, *, wrapper: int | None, seconds: flo
                     # A stopped process would not act on it.
                     send(member.identity, signal.SIGCONT)
             await anyio.sleep(next(pauses))
+
+
+async def outlast(membership: Membership, *, wrapper: int | None, seconds: float, cut_short: anyio.Event) -> None:
+    """Wait until all members but the wrapper have ended by themselves, or `cut_short` is set.
+
+    Args:
+        membership: finds the members.
+        wrapper: the pid of the tracer or wrapper.
+        seconds: not heeded: who waits for a tree waits as long as that lives.
+        cut_short: set to give up.
+    """
+    del seconds
+    besides = () if wrapper is None else (wrapper,)
+    pause = 0.001
+    while membership.living(besides=besides) and not cut_short.is_set():
+        with anyio.move_on_after(pause):
+            await cut_short.wait()
+        pause = min(pause * 1.6, _LONGEST_PAUSE)
 
 
 async def kill(membership: Membership, *, wrapper: int | None = None, limit: float = KILL_LIMIT) -> list[ProcessStat]:

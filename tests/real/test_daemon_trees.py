@@ -209,6 +209,22 @@ def test_a_session_that_is_not_ready_in_time_has_failed(tmp_path: Path) -> None:
         assert daemon.endings(session) == ["session.failed"]
 
 
+def test_a_session_may_last_as_long_as_its_last_process(tmp_path: Path) -> None:
+    with Daemon(tmp_path, SESSION_WAIT_FOR="tree") as daemon:
+        gate = tmp_path / "gate"
+        script = f"(setsid sh -c 'while [ ! -e \"{gate}\" ]; do sleep 0.01; done' &); exit 5"
+        session = daemon.start("sh", "-c", script, wait=False)
+        until(lambda: "guest.exited" in [event["event"] for event in daemon.events(session)], "the first has ended")
+        # Longer than the linger time: what is left gets no signal.
+        assert daemon.json("wait", "failed", session, "--timeout", "0.5", status=5)["error"]["code"] == "TIMEOUT"
+        gate.touch()
+        assert daemon.json("wait", "failed", session)["status"] == 5
+        second = daemon.start("sh", "-c", "(setsid sleep 1000 &); exit 0", wait=False)
+        until(lambda: "guest.exited" in [event["event"] for event in daemon.events(second)], "the first has ended")
+        assert daemon.json("stop", second)["state"] == "stopped"
+        assert daemon.members(second) == []
+
+
 def rounds(daemon: Daemon, number: int) -> None:
     """Start and stop a tree that ignores TERM, and see that nothing is left each time."""
     for _ in range(number):

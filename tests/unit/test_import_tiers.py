@@ -34,13 +34,14 @@ def foreign_modules(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--help"], ["--version"], ["version"], ["version", "--json"], ["completion", "bash"]]
+    "arguments",
+    [[], ["--help"], ["--version"], ["version"], ["version", "--json"], ["completion", "bash"], ["status"], ["stop"]],
 )
 def test_a_light_verb_loads_click_and_the_standard_library(arguments: list[str]) -> None:
     assert foreign_modules(f"from droiddeck_session.cli.main import main; main({arguments!r})") <= LIGHT
 
 
-@pytest.mark.parametrize("module", ["cli.main", "cli.output", "errors", "paths", "processes"])
+@pytest.mark.parametrize("module", ["cli.main", "cli.output", "daemon.client", "errors", "paths", "processes"])
 def test_a_light_module_loads_click_and_the_standard_library(module: str) -> None:
     assert foreign_modules(f"import droiddeck_session.{module}") <= LIGHT
 
