@@ -49,6 +49,11 @@ def tidy_up_first(*, say_so: bool = False) -> None:
         signal.signal(number, end)
 
 
+def asked() -> int | None:
+    """Return the request that has come, if one has."""
+    return _come[0] if _come else None
+
+
 def end_if_asked() -> None:
     """End with 128+n if a request has come, whatever a library or a failing child has made of it."""
     if _come:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
+    from anyio.abc import TaskStatus
+
     from droiddeck_session.daemon.notify import Notifier
 
 # Seconds in which a client must have sent its request.
@@ -60,7 +62,8 @@ class Server:
         async with anyio.create_task_group() as tasks:
             self.sessions = Sessions(self.spawner, tasks)
             self.spawner.begin()
-            tasks.start_soon(self._heed_signals)
+            # Before anybody is told that we are ready: whoever is may ask us to end.
+            await tasks.start(self._heed_signals)
             tasks.start_soon(self._notifier.keep_alive)
             if listener:
                 listener.settimeout(0)
@@ -73,8 +76,9 @@ class Server:
             tasks.cancel_scope.cancel()
         self.spawner.end()
 
-    async def _heed_signals(self) -> None:
+    async def _heed_signals(self, *, task_status: TaskStatus[None]) -> None:
         with anyio.open_signal_receiver(*_STOPS, signal.SIGHUP) as arrivals:
+            task_status.started()
             async for signum in arrivals:
                 if signum == signal.SIGHUP:
                     self._reload()

@@ -199,10 +199,11 @@ class Sessions:
             raise StateError(code=step.refusal.code, message=f"{session.id or session.kind}: {step.refusal.message}")
         self._settle(session, step.life)
         if step.action:
-            self._order(session, do=step.action)
             if step.action in {"stop", "kill"} and not session.guest_pid:
-                # It may be busy with what comes before the start and not listen yet.
+                # It may be busy with what comes before the start and not listen yet. The order comes after the signal:
+                # a worker that listens already gets both at once, which is one request (signals.py).
                 self._signal(session)
+            self._order(session, do=step.action)
         session.notify()
 
     def signal(self, session: Session, signum: int) -> None:
@@ -328,8 +329,8 @@ def failed(session: Session) -> DroiddeckError:
     failure = session.failure or {"code": "SESSION_ENDED", "message": "the session has ended"}
     return RemoteError(
         code=str(failure["code"]),
-        message=f"{session.id}: {failure['message']}",
-        hint=f"droiddeck-session logs {session.id}",
+        message=f"{session.id or session.kind}: {failure['message']}",
+        hint=f"droiddeck-session logs {session.id}" if session.id else "",
         exit_status=EXIT_SESSION_STATE,
     )
 

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from droiddeck_session import interruption
 from droiddeck_session.daemon.protocol import LONGEST_LINE, STDIO, ProtocolError, failure, line, parse
-from droiddeck_session.errors import EXIT_OWN_FAILURE, DroiddeckError
+from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_SIGNAL_BASE, DroiddeckError
 from droiddeck_session.plan.model import Kind, OsText
 from droiddeck_session.plan.request import from_words
 from droiddeck_session.session.client import require_app_id
@@ -222,6 +222,13 @@ def work(connection: socket.socket, stdio: tuple[int, int, int]) -> int:
         channel.say(**failure(error))
     except SystemExit as asked:
         status = asked.code if isinstance(asked.code, int) else EXIT_OWN_FAILURE
+    except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked is told
+        # A library may make another exception of our SystemExit.
+        if (signum := interruption.asked()) is not None:
+            status = EXIT_SIGNAL_BASE + signum
+        else:
+            message = f"a fault of ours: {type(error).__name__}: {error}"
+            channel.say(**failure(ProtocolError(code="INTERNAL_ERROR", message=message, hint="please report it")))
     finally:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         if channel.output:

@@ -261,7 +261,15 @@ def test_a_desktop_is_there_once_or_kept(tmp_path: Path, guest_data: Path) -> No
 
 def test_the_steam_client_is_asked_first_and_starts_and_ends_games(tmp_path: Path, guest_data: Path) -> None:
     with Daemon(tmp_path, guest_data, BACKEND_NAME="bwrap", SESSION_GRACE="600") as daemon:
-        steam = daemon.json("start", "steam", "--wait", "--env", "DROIDDECK_STAND_IN_STEAM=stay status=0")["session"]
+        steam = daemon.json(
+            "start",
+            "steam",
+            "--wait",
+            "--env",
+            "DROIDDECK_STAND_IN_STEAM=stay status=0",
+            "--env",
+            "DROIDDECK_STAND_IN_GAME=stay",
+        )["session"]
         assert daemon.json("quit", "730", status=4)["error"]["code"] == "NO_SUCH_GAME"
         assert daemon.json("launch", "x", status=2)["error"]["code"] == "INVALID_APP_ID"
         daemon("suspend")
