@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from droiddeck_session.cli.output import answer, environment, note
+from droiddeck_session.cli.output import answer, environment, json_option, note
 from droiddeck_session.errors import UsageError
 from droiddeck_session.printable import exact
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _ID = click.argument("session", metavar="[ID]", default="")
-_JSON = click.option("--json", "as_json", is_flag=True, help="The answer as one JSON object.")
+_JSON = json_option("The answer as one JSON object.")
 
 
 def _timeout(seconds: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from droiddeck_session.cli.client_half import client_half
-from droiddeck_session.cli.output import answer, environment, note
+from droiddeck_session.cli.output import answer, environment, json_option, note
 from droiddeck_session.cli.session import program_of, session_options
 from droiddeck_session.cli.setting_flags import given_flags
 
@@ -23,7 +23,7 @@ def _start_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--wait", "wait_ready", is_flag=True, help="Return when the session is ready."),
         click.option("--reuse", is_flag=True, help="Keep a session of this kind that runs in this guest."),
         click.option("--timeout", type=click.FloatRange(0, 86400), default=90, show_default=True, help="For --wait."),
-        click.option("--json", "as_json", is_flag=True, help="The answer as one JSON object."),
+        json_option("The answer as one JSON object."),
     )
     for option in reversed(options):
         command = option(command)
