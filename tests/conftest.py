@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-# A caller that ignores these (a script that puts us into the background) must not decide for the tests' programs.
+# A caller that ignores these (a script in the background, nohup) must not decide for the programs of the tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 ROOT = Path(__file__).parent.parent
 # What the guest of the tests holds; a change makes a new one. `guest create` is itself under test elsewhere.
 GUEST_RECIPE = ("--suite", "trixie")

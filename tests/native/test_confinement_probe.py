@@ -164,14 +164,15 @@ def test_called_as_env_it_runs_a_program_with_exactly_the_given_environment() ->
 
 
 def forward(*argv: str) -> dict[str, bool]:
-    answer: dict[str, bool] = json.loads(ask("forward", "10000", "500", *argv).stdout)
+    answer: dict[str, bool] = json.loads(ask("forward", "10000", "10000", *argv).stdout)
     return answer
 
 
 def test_forward_tells_a_program_from_a_wrapper_that_passes_signals_on_or_does_not() -> None:
     direct = {"ready": True, "told": True, "traced": False, "same_process": True}
     assert forward(str(PROBE), "term") == direct
-    passes = "trap 'kill -TERM $child' TERM; \"$@\" & child=$!; wait $child; wait $child"
+    # "$!" is set as soon as there is a child; a variable of its own the signal could come before.
+    passes = "trap 'kill -TERM $!' TERM; \"$@\" & wait $!; wait $!"
     assert forward("/bin/sh", "-c", passes, "sh", str(PROBE), "term") == {**direct, "same_process": False}
     keeps = "trap '' TERM; exec setsid -w " + f"{PROBE} exit 0; "
     assert forward("/bin/sh", "-c", keeps)["ready"] is False

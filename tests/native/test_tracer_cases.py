@@ -99,13 +99,13 @@ there, _ = server.accept(); there.sendall(there.recv(99).upper()); print(server.
     ask = """
 import socket
 client = socket.socket(socket.AF_UNIX); client.connect("/shared/s"); client.sendall(b"hello")
-print(client.recv(99))
+print(client.recv(99), client.getpeername())
 """
     with subprocess.Popen(trees[0].command(*PYTHON, serve), stdout=subprocess.PIPE, env=ENVIRON) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == b"ready\n"
         assert (folder / "s").is_socket()
-        assert answers(trees[1].traced(*PYTHON, ask)) == (0, ["b'HELLO'"], "")
+        assert answers(trees[1].traced(*PYTHON, ask)) == (0, ["b'HELLO' /shared/s"], "")
         assert running.stdout.read() == b"/shared/s\n"
         assert running.wait(TIME_LIMIT) == 0
 

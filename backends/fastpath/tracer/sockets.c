@@ -9,7 +9,7 @@
  *    itself where one connects, held until the call ends. If the last component alone is too long beside that, the socket is made under
  *    a short name and renamed.
  *  - The kernel answers with the text that bind was given. socket_names.c knows it; a name from outside of the session
- *    is shown as the guest path that leads there.
+ *    is shown as the guest path that leads there, also one that another session's tracer made short.
  *  - sendmsg and its kin are datagrams.c's.
  */
 #define _GNU_SOURCE
@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h> /* RENAME_NOREPLACE */
 #include <stddef.h>
 #include <stdio.h>
@@ -232,13 +233,32 @@ void sockets_address_enter(struct call *call) {
 
 /* ---- back -------------------------------------------------------------------------------------------------------- */
 
+/* Of "/proc/PID/fd/N/NAME", as the tracer of another session makes it: where NAME lies, as long as that session lives.
+ * Any other name as it is. */
+static const char *long_name(const char *name, char host[PATH_MAX + NAME_SIZE]) {
+    char link[NAME_SIZE + 1];
+    int end = 0;
+
+    (void)sscanf(name, "/proc/%*d/fd/%*d%n", &end);
+    if (end == 0 || name[end] != '/')
+        return name;
+    snprintf(link, sizeof(link), "%.*s", end, name);
+    ssize_t length = readlink(link, host, PATH_MAX);
+    if (length <= 0 || length == PATH_MAX)
+        return name;
+    strcpy(host + length, name + end);
+    return host;
+}
+
 /* The name in guest terms: its length, or negative if it is to be left as it is. */
 static int guest_name(const struct call *call, const char *name, char guest[DD_PATH_BUFFER]) {
     const char *given = socket_names_find(name);
+    char buffer[PATH_MAX + NAME_SIZE];
 
     if (given != NULL)
         return snprintf(guest, DD_PATH_BUFFER, "%s", given);
-    return name[0] == '/' ? dd_guest_name(&call->tracer->view, name, strlen(name), guest) : -1;
+    const char *host = long_name(name, buffer);
+    return host[0] == '/' ? dd_guest_name(&call->tracer->view, host, strlen(host), guest) : -1;
 }
 
 void sockets_translate_back(struct call *call, uint64_t at, uint64_t length_at, size_t room) {
