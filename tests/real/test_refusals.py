@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from conftest import CommandLine
 
 pytestmark = pytest.mark.real
+TRACERS = ("proot", "fastpath")
 
 
 def refusal(ended: subprocess.CompletedProcess[bytes], *, code: str, names: str, status: int = 125) -> None:
@@ -42,7 +43,8 @@ def test_a_required_bind_that_is_missing(cli: CommandLine) -> None:
     refusal(cli("run", "--bind", "/no/such:/mnt/zz", "--", "true"), code="BIND_MISSING", names="/no/such")
 
 
-def test_a_colon_in_a_bind_for_a_proot_command_line(cli: CommandLine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tracer", TRACERS)
+def test_a_colon_in_a_bind_for_a_proot_command_line(cli: CommandLine, tmp_path: Path, tracer: str) -> None:
     # Case 65: the user's table can hold what the flag cannot; a proot-style command line cannot express it.
     (tmp_path / "co:lon").mkdir()
     rows = cli.folders["config"] / "droiddeck-session"
@@ -50,7 +52,7 @@ def test_a_colon_in_a_bind_for_a_proot_command_line(cli: CommandLine, tmp_path: 
     (rows / "binds.toml").write_text(
         f'[[bind]]\nhost = "{tmp_path}/co:lon"\nguest = "/mnt"\nreason = "test"\nrequired = true\n'
     )
-    refusal(cli("run", "--backend", "proot", "--", "true"), code="COLON_IN_BIND", names="co:lon")
+    refusal(cli("run", "--backend", tracer, "--", "true"), code="COLON_IN_BIND", names="co:lon")
     assert cli("run", "--backend", "bwrap", "--", "true").returncode == 0
 
 
@@ -94,19 +96,21 @@ def test_a_state_folder_that_cannot_be_written(cli: CommandLine, tmp_path: Path)
     refusal(ended, code="STATE_NOT_WRITABLE", names=str(blocked))
 
 
-def test_a_read_only_bind_that_the_backend_cannot_enforce(cli: CommandLine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tracer", TRACERS)
+def test_a_read_only_bind_that_the_backend_cannot_enforce(cli: CommandLine, tmp_path: Path, tracer: str) -> None:
     # Case 70.
     flags = ["--ro-bind", f"{tmp_path}:/mnt"]
-    refusal(cli("run", "--backend", "proot", *flags, "--", "true"), code="READ_ONLY_BIND", names="/mnt")
+    refusal(cli("run", "--backend", tracer, *flags, "--", "true"), code="READ_ONLY_BIND", names="/mnt")
     ended = cli("run", "--backend", "bwrap", *flags, "--", "touch", "/mnt/x")
     assert ended.returncode == 1
     assert list((tmp_path / "config").iterdir()) == []
     assert not (tmp_path / "x").exists()
 
 
-def test_ptrace_denied_is_named(cli: CommandLine) -> None:
+@pytest.mark.parametrize("tracer", TRACERS)
+def test_ptrace_denied_is_named(cli: CommandLine, tracer: str) -> None:
     # Case 53.
-    argv = [sys.executable, "-c", DENY_PTRACE, *cli.argv("run", "--backend", "proot", "--", "true")]
+    argv = [sys.executable, "-c", DENY_PTRACE, *cli.argv("run", "--backend", tracer, "--", "true")]
     fresh = cli.folders["home"] / "cache"
     ended = subprocess.run(
         argv, env={**cli.environ, "XDG_CACHE_HOME": str(fresh)}, capture_output=True, check=False, timeout=50
@@ -114,11 +118,12 @@ def test_ptrace_denied_is_named(cli: CommandLine) -> None:
     refusal(ended, code="BACKEND_UNAVAILABLE", names="ptrace")
 
 
-def test_already_traced_is_named(cli: CommandLine) -> None:
+@pytest.mark.parametrize("tracer", TRACERS)
+def test_already_traced_is_named(cli: CommandLine, tracer: str) -> None:
     # Case 54.
     fresh = cli.folders["home"] / "cache"
     ended = subprocess.run(
-        ["strace", "-f", "-o", "/dev/null", *cli.argv("run", "--backend", "proot", "--", "true")],
+        ["strace", "-f", "-o", "/dev/null", *cli.argv("run", "--backend", tracer, "--", "true")],
         env={**cli.environ, "XDG_CACHE_HOME": str(fresh)}, capture_output=True, check=False, timeout=50,
     )  # fmt: skip
     refusal(ended, code="BACKEND_UNAVAILABLE", names="traced")
