@@ -35,7 +35,7 @@ _SHOWN: Final = 2
 @click.option("--thorough", is_flag=True, help="Every call with every path; takes minutes.")
 @click.option("--keep", is_flag=True, help="Leave the files of each run and print the commands that ask.")
 @json_option()
-@flag_options(("guest.name",))
+@flag_options(("guest.name", "guest.identity"))
 def verify(
     *, backends: tuple[str, ...], cases: tuple[str, ...], thorough: bool, keep: bool, as_json: bool, **options: Any
 ) -> int:

@@ -51,14 +51,14 @@ class Ground:
     tree: Tree
     binds: tuple[Bind, ...]
 
-    def plan(self, backend: str, argv: Sequence[str]) -> Plan:
+    def plan(self, backend: str, identity: Identity, argv: Sequence[str]) -> Plan:
         """Return the concrete plan of a program in this run's rootfs."""
         return Plan(
             kind="run",
             label="verify",
             guest=GuestReference(name="verify", root=f"{self.tree.folder}/{ROOT}"),
             backend=backend,
-            identity=Identity(uid=os.geteuid(), gid=os.getegid()),
+            identity=identity,
             kernel_release=None,
             nodename=None,
             cwd="/",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from droiddeck_session.diagnostics.verify.tree import Tree
     from droiddeck_session.guest.store import Guest
     from droiddeck_session.plan.capabilities import Capabilities
+    from droiddeck_session.plan.model import Identity
 
 TIME_LIMIT: Final = 300.0
 _FILE: Final = re.compile(r"<file (\d+) (\d+)>")
@@ -64,14 +65,16 @@ class Run:
 
 
 def run(
-    backend: Backend, capabilities: Capabilities, guest: Guest, cases: Sequence[str] = (), *, keep: bool = False
-) -> Run:
+    backend: Backend, capabilities: Capabilities, guest: Guest, identity: Identity, cases: Sequence[str] = (), *,
+    keep: bool = False,
+) -> Run:  # fmt: skip
     """Ask every question under a backend.
 
     Args:
         backend: the backend.
         capabilities: what its probe showed.
         guest: whose programs ask.
+        identity: who asks.
         cases: patterns of the cases to ask about; the chosen ones if there is none.
         keep: leave the files of the run, so that `command` can be run again.
     """
@@ -79,7 +82,7 @@ def run(
     ground = lay_out(tempfile.mkdtemp(prefix="droiddeck-verify-", dir=parent), guest)
     try:
         found = Run(backend=backend.name)
-        plan = ground.plan(backend.name, (PYTHON, "-ISB", PROGRAM, *cases))
+        plan = ground.plan(backend.name, identity, (PYTHON, "-ISB", PROGRAM, *cases))
         host = backend.command(plan, capabilities)
         found.command = processes.pasteable(host.argv, host.env, host.cwd)
         conversation = _Conversation(ground.tree, found)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ from droiddeck_session.diagnostics.verify.ground import refuse_names_of_the_host
 from droiddeck_session.diagnostics.verify.run import Run, run
 from droiddeck_session.errors import BackendError, UsageError
 from droiddeck_session.guest.store import GuestStore, use
+from droiddeck_session.plan.model import Identity
 from droiddeck_session.session.prepare import probe_request
 
 if TYPE_CHECKING:
@@ -42,12 +44,14 @@ class Suite:
 
     Attributes:
         guest: whose programs ask.
+        identity: who asks. Emulated ids are the kernel's own in the truth, which is in a user namespace then.
         contenders: the truth first.
         cases: patterns; the chosen cases if there is none.
         keep: leave the files of each run, so that its command can be run again.
     """
 
     guest: Guest
+    identity: Identity
     contenders: tuple[Contender, ...]
     cases: tuple[str, ...]
     keep: bool
@@ -89,7 +93,7 @@ class Suite:
         if contender.backend is None or contender.capabilities is None:
             raise BackendError(code="BACKEND_UNAVAILABLE", message=f"{contender.name}: {contender.why_not}")
         with use(self.guest):
-            return run(contender.backend, contender.capabilities, self.guest, self.cases, keep=self.keep)
+            return run(contender.backend, contender.capabilities, self.guest, self.identity, self.cases, keep=self.keep)
 
 
 def prepare(
@@ -114,6 +118,7 @@ def prepare(
     loaded = settings.load(directories=directories, environ=environ, flags=flags)
     guest = GuestStore(directories).find(loaded.settings.guest.name)
     request = probe_request(environ, loaded, machine=facts.uname().machine)
+    identity = _identity(root=loaded.settings.guest.identity == "root")
     wanted = backends or [name for name in registry.names() if name != TRUTH]
     truth, *others = (
         _contender(name, registry.load(name), registry.capabilities(registry.load(name), request, directories.cache))
@@ -126,16 +131,22 @@ def prepare(
                 message=f"the backend {contender.name} cannot be used here: {contender.why_not}",
                 hint=contender.capabilities.fix,
             )
-    kept = (_skipped_unless_named(contender, named=bool(backends)) for contender in others)
+    kept = (_skipped_unless_named(contender, identity, named=bool(backends)) for contender in others)
     asked = tuple(cases) or (_EVERY_CASE if thorough else ())
-    return Suite(guest=guest, contenders=(truth, *kept), cases=asked, keep=keep)
+    return Suite(guest=guest, identity=identity, contenders=(truth, *kept), cases=asked, keep=keep)
+
+
+def _identity(*, root: bool) -> Identity:
+    own = os.geteuid(), os.getegid()
+    uid, gid = (0, 0) if root else own
+    return Identity(uid=uid, gid=gid, emulated=(uid, gid) != own)
 
 
 def _contender(name: str, backend: Backend, shown: Capabilities) -> Contender:
     return Contender(name=name, backend=backend, capabilities=shown, why_not=shown.why_not)
 
 
-def _skipped_unless_named(contender: Contender, *, named: bool) -> Contender:
+def _skipped_unless_named(contender: Contender, identity: Identity, *, named: bool) -> Contender:
     shown = contender.capabilities
     if shown is None or named:
         return contender
@@ -144,4 +155,6 @@ def _skipped_unless_named(contender: Contender, *, named: bool) -> Contender:
         why_not = "it has no rootfs"
     elif shown.available and not shown.confines:
         why_not = f"it does not confine: {', '.join(shown.leaks)}"
+    elif shown.available and identity.emulated and not shown.change_identity:
+        why_not = "it cannot show other ids"
     return Contender(name=contender.name, why_not=why_not) if why_not or not shown.available else contender
