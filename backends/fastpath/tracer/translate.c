@@ -13,7 +13,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "call.h"
 #include "credentials.h"
@@ -79,6 +81,19 @@ static int answer_unless_link(struct call *call, const char *path, struct dd_res
     return query_answer_unless_link(call, result) ? ANSWERED : NO_PATH;
 }
 
+/* A removed directory has no name that leads to it: where the tracer itself asks, the caller's hold on it does. */
+static void name_removed_by_descriptor(const struct call *call, int dirfd, struct dd_result *result) {
+    char name[64];
+    struct stat status;
+
+    call_descriptor_name(call, dirfd < 0 ? AT_FDCWD : (int)call_argument(call, dirfd), name, sizeof(name));
+    if (stat(name, &status) != 0 || status.st_nlink != 0)
+        return;
+    result->magic = true;
+    result->name_length = strlen(name);
+    result->host_length = (size_t)snprintf(result->host, sizeof(result->host), "%s/.", name);
+}
+
 static int resolve(struct call *call, const struct path_call *row, int n, struct dd_result *result) {
     const struct path_argument *argument = &row->paths[n];
     uint64_t address = call_argument(call, argument->path - 1);
@@ -97,6 +112,8 @@ static int resolve(struct call *call, const struct path_call *row, int n, struct
     }
     int dirfd = argument->dirfd != 0 ? argument->dirfd - 1 : -1;
     int error = call_resolve(call, dirfd, path, mode, result);
+    if (error == 0 && identity_emulated() && !result->changed && path_leads_nowhere(path))
+        name_removed_by_descriptor(call, dirfd, result);
     if (error == 0 && mode == DD_PARENT && path_leads_nowhere(path))
         result->changed = false;
     return error != 0 ? error : RESOLVED;

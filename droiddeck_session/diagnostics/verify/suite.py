@@ -83,7 +83,7 @@ class Suite:
         for contender in self.contenders[1:]:
             if contender.backend is not None:
                 answered = self._run(contender)
-                yield compare(truth, answered), answered
+                yield compare(truth, answered, emulated=self.identity.emulated), answered
 
     def skipped(self) -> dict[str, str]:
         """Return the backends that are not asked, and why."""

@@ -73,6 +73,7 @@ class Surroundings:
                 _hold(number, os.open(path, flags))
             self.made_anew = False
         if place == GONE:
+            os.fchmod(REMOVED_FOLDER, 0o755)  # nothing restores it: a chmod that was asked for would close it
             os.fchdir(REMOVED_FOLDER)
         else:
             os.chdir(FOLDERS.get(place, b"/links"))
