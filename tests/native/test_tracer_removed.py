@@ -99,3 +99,12 @@ def test_through_procfs_nothing_of_the_host_is_seen_or_changed(tmp_path: Path, l
 def test_a_directory_may_really_be_called_so(tmp_path: Path) -> None:
     truth = run(tmp_path / "truth", OWN_NAME, traced=False)
     assert run(tmp_path / "traced", OWN_NAME, traced=True) == truth
+
+
+@pytest.mark.parametrize("options", [(), ("-i", "1234:1234")])
+def test_a_removed_working_directory_is_still_asked_about(guest: SmallGuest, options: tuple[str, ...]) -> None:
+    ask = """import os
+os.mkdir("/spot/y"); os.chdir("/spot/y"); held = os.open(".", os.O_PATH); os.rmdir("/spot/y")
+print(os.stat(".").st_nlink, os.lstat("./").st_nlink, os.access(".", os.R_OK), os.stat(".", dir_fd=held).st_nlink)
+"""
+    assert answers(guest.traced(*PYTHON, ask, options=options))[1] == ["0 0 True 0"]

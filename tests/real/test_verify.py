@@ -62,6 +62,14 @@ def test_every_answer_is_the_kernels_for_a_user_without_rights(rootfs: Path, bac
     assert found["backends"][0]["compared"] >= LEAST_CASES
 
 
+def test_every_answer_to_an_emulated_root_is_a_user_namespaces(rootfs: Path) -> None:
+    with account() as cli:
+        words = ("--guest", str(rootfs), "--identity", "root", "--backend", "fastpath", "--json")
+        found = document(cli("verify", *words, time_limit=TIME_LIMIT))
+    assert differences(found) == []
+    assert found["backends"][0]["compared"] >= LEAST_CASES
+
+
 def test_every_answer_of_a_tracer_whose_every_access_is_checked_is_the_kernels(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -93,12 +93,14 @@ def refuse_names_of_the_host() -> None:
             )
 
 
-def lay_out(folder: str, guest: Guest) -> Ground:
+def lay_out(folder: str, guest: Guest, *, emulated: bool) -> Ground:
     """Make the files of one run.
 
     Args:
         folder: an empty folder, links resolved.
         guest: whose programs run.
+        emulated: the ids inside are not the caller's. The truth's root enters any folder of its own then, where the
+            caller could not see what it did, so none is closed.
 
     Raises:
         FilesError: the guest lacks what is needed.
@@ -117,6 +119,8 @@ def lay_out(folder: str, guest: Guest) -> Ground:
     below = "/".join([folder, *(str(level) for level in range(_DEPTH))])
     os.makedirs(below)
     wanted, binds = dict(entries(shell)), dict(_system_binds(guest.root))
+    if emulated:
+        wanted |= {path: replace(entry, mode=0o700) for path, entry in wanted.items() if _is_closed(entry)}
     for name in _OF_USR:
         host = f"{guest.root}/{name}"
         if os.path.islink(host):
@@ -129,6 +133,10 @@ def lay_out(folder: str, guest: Guest) -> Ground:
     binds["/opt/droiddeck"] = f"{folder}/programs"
     listed = (_bind(host, guest_path) for guest_path, host in binds.items())
     return Ground(folder=folder, tree=tree, binds=tuple(in_mount_order(listed, lambda bind: bind.guest)))
+
+
+def _is_closed(entry: Entry) -> bool:
+    return entry.kind == "folder" and entry.mode == 0
 
 
 def _system_binds(root: str) -> Iterator[tuple[str, str]]:

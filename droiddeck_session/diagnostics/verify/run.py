@@ -79,7 +79,7 @@ def run(
         keep: leave the files of the run, so that `command` can be run again.
     """
     parent = os.path.realpath(tempfile.gettempdir())
-    ground = lay_out(tempfile.mkdtemp(prefix="droiddeck-verify-", dir=parent), guest)
+    ground = lay_out(tempfile.mkdtemp(prefix="droiddeck-verify-", dir=parent), guest, emulated=identity.emulated)
     try:
         found = Run(backend=backend.name)
         plan = ground.plan(backend.name, identity, (PYTHON, "-ISB", PROGRAM, *cases))
