@@ -28,6 +28,7 @@ from droiddeck_session.backends.scratch import probe_scratch
 from droiddeck_session.errors import BackendError
 from droiddeck_session.paths import native_file
 from droiddeck_session.plan.capabilities import Capabilities
+from droiddeck_session.root_mount import root_is_mounted
 
 if TYPE_CHECKING:
     from droiddeck_session.backends.interface import Backend, ProbeRequest
@@ -36,7 +37,7 @@ GROUP: Final = "droiddeck_session.backends"
 AUTO: Final = ("fastpath", "proot", "bwrap")
 _DOCTOR: Final = "run `droiddeck-session doctor` to see what each backend needs"
 
-# What a probe's answer depends on besides the program: limits on tracing and on user namespaces.
+# What a probe's answer depends on besides the program: limits on tracing and on user namespaces, a plain chroot.
 _STATUS_FIELDS: Final = ("Seccomp", "NoNewPrivs", "CapEff", "CapBnd")
 _SYSCTLS: Final = (
     "user/max_user_namespaces",
@@ -180,6 +181,7 @@ def _key(backend: Backend, request: ProbeRequest) -> str:
         f"{kernel.release} {kernel.version} {kernel.machine}",
         f"{os.geteuid()}:{os.getegid()}",
         f"traced {status.get('TracerPid', '').strip() != '0'}",
+        f"root mounted {root_is_mounted()}",
         *(f"{field} {status.get(field, '').strip()}" for field in _STATUS_FIELDS),
         *(f"{name} {_text(f'/proc/sys/{name}')}" for name in _SYSCTLS),
     )

@@ -175,7 +175,8 @@ class Supervisor:
             self._continue()
         else:
             self._send_to_group(signum)
-        if signum == signal.SIGTSTP:
+        # A program that is not known yet is stopped when it is, and we with it: no sooner, or nobody would stop it.
+        if signum == signal.SIGTSTP and signum not in self._held_signals:
             self._stop_with_program(signum, with_group=False)
 
     def hang_up(self) -> None:
@@ -241,7 +242,7 @@ class Supervisor:
             self._check_tracer()
         held, self._held_signals = self._held_signals, []
         for signum in held:
-            self._send_to_group(signum)
+            self.relay(signum)
         # Not before: a program of a few milliseconds is only seen by one who has nothing else to do.
         self._folder.log.write_from_now_on()
         await anyio.wait_readable(main.pidfd)

@@ -46,6 +46,8 @@ def in_a_plain_chroot(cli: CommandLine, folder: Path, *arguments: str) -> subpro
 def test_what_needs_mounts_of_its_own_names_the_fix(
     cli: CommandLine, tmp_path: Path, arguments: list[str], status: int
 ) -> None:
+    if arguments[0] == "run":  # what was found outside is not taken for what holds inside
+        assert cli(*arguments).returncode == 0
     done = in_a_plain_chroot(cli, tmp_path, *arguments)
     assert done.returncode == status, done.stderr.decode()
     assert b"/ is no mount point here" in done.stderr

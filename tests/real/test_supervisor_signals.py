@@ -157,6 +157,24 @@ def test_tstp_stops_the_program_and_the_supervisor_and_cont_continues_both(
     assert session.members() == []
 
 
+def test_a_tstp_before_there_is_a_program_stops_it_as_soon_as_there_is_one(tmp_path: Path) -> None:
+    mark, go = tmp_path / "pid", tmp_path / "go"
+    wrapper = ("sh", "-c", f'while ! [ -e {go} ]; do sleep 0.01; done; "$@"; exit', "sh")
+    script = f"echo $$ > {mark}; while :; do sleep 0.05; done"
+    session = Supervised(tmp_path / "state", ["bash", "-c", script], wrapper=wrapper, capabilities=BWRAP)
+    session.start(process_group=0)
+    session.event("guest.started")
+    session.send(signal.SIGTSTP)
+    go.touch()
+    program = int(session.wait_for(mark))
+    until(lambda: state_of(program) in {"T", "t"}, "the program stopped")
+    until(lambda: state_of(session.running.pid) == "T", "the supervisor stopped")
+    session.send(signal.SIGCONT)
+    session.send(signal.SIGTERM)
+    session.wait()
+    assert session.members() == []
+
+
 def test_a_hup_that_nohup_ignored_stays_ignored_by_all(tmp_path: Path) -> None:
     script = f"grep SigIgn /proc/self/status > {tmp_path}/ignored; sleep 600"
     session = Supervised(tmp_path / "state", ["sh", "-c", script])
