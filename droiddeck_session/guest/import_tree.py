@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _ARCHIVE_SUFFIX: Final = re.compile(r"\.(tar(\.[a-z0-9]+)?|t[gxz]z|tzst|tbz2?)$", re.IGNORECASE)
 # GNU tar, xheader and extract.c: "Removing leading `../../' from member names" (hard link targets likewise).
 _CLIMBING: Final = re.compile(r"Removing leading .(?P<prefix>.*\.\..*/).\s+from")
+# GNU tar, system.c: what unpacks a compressed archive could not be started. Debian's packages of other names.
+_CANNOT_UNPACK: Final = re.compile(r"\(child\): (?P<program>[^\s:]+): Cannot exec")
+_PACKAGES: Final = {"xz": "xz-utils"}
 _NO_DEVICE: Final = ("Cannot mknod: Operation not permitted", "cannot create special file")
 _LAST_WORDS: Final = "Exiting with failure status due to previous errors"
 
@@ -69,8 +72,8 @@ def import_tree(store: GuestStore, source: str, name: str, *, points: Sequence[M
         The guest, and how many device nodes were left out.
 
     Raises:
-        FilesError: NO_SOURCE, BAD_ARCHIVE, HOSTILE_ARCHIVE, IMPORT_FAILED, NOT_A_ROOTFS, MOUNT_POINT, GUEST_EXISTS,
-            NO_SPACE; nothing is left.
+        FilesError: NO_SOURCE, MISSING_TOOL, BAD_ARCHIVE, HOSTILE_ARCHIVE, IMPORT_FAILED, NOT_A_ROOTFS, MOUNT_POINT,
+            GUEST_EXISTS, NO_SPACE; nothing is left.
     """
     if not source:
         raise _no_source(source, "its name is empty")
@@ -141,6 +144,14 @@ def _run(argv: tuple[str, ...], path: str, stage: Stage, *, code: str) -> int:
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     completed = processes.stream(dying_with_us(argv), on_line=said.append, env=environment)
     for line in said:
+        lacking = _CANNOT_UNPACK.search(line)
+        if lacking is not None:
+            program = lacking["program"]
+            raise FilesError(
+                code="MISSING_TOOL",
+                message=f"{path!r} was not imported: tar needs {program}, which this machine does not have",
+                hint=f"apt-get install {_PACKAGES.get(program, program)}",
+            )
         climbing = _CLIMBING.search(line)
         if climbing is not None:
             raise FilesError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import stat
 import subprocess
 import tarfile
@@ -232,6 +233,19 @@ def test_a_source_that_cannot_be_read_is_refused(workshop: Workshop, tmp_path: P
     elif kind == "dangling":
         source.symlink_to("nowhere")
     refuse(workshop, source, "NO_SOURCE")
+
+
+def test_what_unpacks_an_archive_is_named_where_it_is_missing(
+    workshop: Workshop, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.tar.xz"
+    subprocess.run(["tar", "--create", "--xz", f"--file={path}", "-C", tree, "usr"], check=True)
+    (tmp_path / "bin").mkdir()
+    for name in ("tar", "setpriv"):
+        (tmp_path / "bin" / name).symlink_to(Path(shutil.which(name) or ""))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    error = refuse(workshop, path, "MISSING_TOOL")
+    assert (error.hint, "needs xz" in error.message) == ("apt-get install xz-utils", True)
 
 
 def test_a_source_without_a_name_is_refused(workshop: Workshop) -> None:
