@@ -39,4 +39,4 @@ def test_the_page_is_formatted_without_a_warning() -> None:
         ["groff", "-mdoc", "-Tutf8", "-ww", "-Kutf8", PAGE], capture_output=True, text=True, timeout=50, check=True
     )
     assert done.stderr == ""
-    assert "As env(1):" in done.stdout
+    assert "As env(1):" in re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
