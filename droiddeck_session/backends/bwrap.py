@@ -57,8 +57,8 @@ class BwrapBackend:
         return examine(request, command=self.command, provisional=provisional, fix=root_mount.fix(_FIX))
 
     def cache_key(self, request: ProbeRequest) -> str:
-        """Return the program's path, size and times, and whether this is a plain chroot, where it cannot work."""
-        return f"{fingerprint(find_program(self.name, request)[0])} {root_mount.root_is_mounted()}"
+        """Return the program's path, size and times."""
+        return fingerprint(find_program(self.name, request)[0])
 
     def command(self, plan: Plan, capabilities: Capabilities) -> HostCommand:
         """Return bwrap's command line: rootfs, binds in the plan's order, namespaces, the guest's command line.

@@ -48,8 +48,8 @@ class ChrootBackend:
         return examine(request, command=self.command, provisional=provisional, fix=root_mount.fix(_FIX))
 
     def cache_key(self, request: ProbeRequest) -> str:  # noqa: ARG002 - the interface's signature
-        """Return what changes when the entering program or its interpreter is replaced, and in a plain chroot."""
-        return f"{fingerprint(ENTER)} {fingerprint(sys.executable)} {root_mount.root_is_mounted()}"
+        """Return what changes when the entering program or its interpreter is replaced."""
+        return f"{fingerprint(ENTER)} {fingerprint(sys.executable)}"
 
     def command(self, plan: Plan, capabilities: Capabilities) -> HostCommand:
         """Return the command line of the entering program.
