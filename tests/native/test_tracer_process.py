@@ -213,6 +213,9 @@ def all_ways(path):
     flags = (os.O_WRONLY, os.O_RDWR, os.O_RDONLY, os.O_WRONLY | os.O_APPEND, os.O_RDONLY | os.O_PATH | os.O_TRUNC)
     return [tried(os.open, path, flag) for flag in flags]
 os.symlink("program", "/spot/link")
+# A word longer than the kernel takes: this exec fails inside the kernel, and the program runs nowhere.
+print(tried(os.execv, "/spot/program", ["program", "w" * 200000]), all_ways("/spot/program"))
+shutil.copy("/bin/sleep", "/spot/program")
 running = subprocess.Popen(["/spot/program", "600"])
 print(all_ways("/spot/program"), all_ways("/spot/link"), tried(os.truncate, "/spot/program", 5))
 print([tried(os.open, "/spot/program", flags) for flags in (os.O_RDONLY | os.O_TRUNC, os.O_WRONLY | os.O_CREAT)])

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import shlex
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from terminals import TerminalProgram
 from traced import ENVIRON, TIME_LIMIT, SmallGuest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 SHELL = ["/bin/bash", "--norc", "--noprofile", "-i"]
 # Asked for by what it prints, so that the echo of what was typed is not taken for it.
 SLEEPER = "sh -c 'echo slee''ping; exec sleep 1000'"
+# A process that stands still has some 80, one whose stop is not honoured tries again and soon has 100,000.
+LOOKS, MOST_SWITCHES = 20, 2000
 STOP, INTERRUPT = "\x1a", "\x03"
 
 
@@ -43,6 +42,37 @@ def drive(terminal: TerminalProgram, job: str) -> None:
     terminal.expect("READY> ")
     terminal.type("echo status $?.\n")
     terminal.expect("status 130.")
+
+
+def switches(pid: int) -> int:
+    """Return how often a process has left a processor."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if "ctxt_switches" in line)
+
+
+def test_a_job_in_the_background_that_reads_the_terminal_stands_still_until_it_may(tmp_path: Path) -> None:
+    environ = {**ENVIRON, "PS1": "READY> ", "TERM": "dumb", "HISTFILE": "/dev/null"}
+    with TerminalProgram(SmallGuest(tmp_path).command(*SHELL), environ) as terminal:
+        terminal.expect("READY> ")
+        terminal.type("cat & echo job''=$!.\n")
+        terminal.expect("job=")
+        pid = int(terminal.expect("."))
+        terminal.expect("READY> ")
+        until, still, before = time.monotonic() + TIME_LIMIT, 0, 0
+        while still < LOOKS:
+            assert time.monotonic() < until
+            terminal.type("jobs\n")
+            now = switches(pid)
+            still = still + 1 if "Stopped" in terminal.expect("READY> ") and now == before else 0
+            before = now
+        assert before < MOST_SWITCHES
+        terminal.type("fg\n")
+        terminal.expect("cat")
+        terminal.type("hello\n")
+        terminal.expect("hello")
+        terminal.expect("hello")
+        terminal.type("\x04")
+        terminal.expect("READY> ")
 
 
 @pytest.mark.parametrize("inside", [True, False])
