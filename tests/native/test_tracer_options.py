@@ -89,8 +89,10 @@ def test_the_program_is_searched_for_in_the_guest(guest: SmallGuest) -> None:
     program = folder / "of-the-guest"
     program.write_text("#!/bin/sh\necho $0 $1\n")
     program.chmod(0o755)
-    done = guest.traced("of-the-guest", "x", environ={"PATH": "/nowhere:/opt/only guest"})
+    (guest.root / "folder" / "of-the-guest").mkdir(parents=True)
+    done = guest.traced("of-the-guest", "x", environ={"PATH": "/nowhere:/folder:/opt/only guest"})
     assert answers(done) == (0, ["/opt/only guest/of-the-guest x"], "")
+    assert guest.traced("of-the-guest", environ={"PATH": "/folder"}).returncode == 126
 
 
 @pytest.mark.parametrize("options", [["-w", "/spot/here"], ["--cwd=/spot/here"], ["--cwd", "/spot/link"]])

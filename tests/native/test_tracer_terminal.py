@@ -44,6 +44,28 @@ def drive(terminal: TerminalProgram, job: str) -> None:
     terminal.expect("status 130.")
 
 
+# Who sent each: the terminal (SI_KERNEL, asm-generic/siginfo.h), or a process.
+TAKE = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+for number in range(20):
+    print(f"ready{number}.", flush=True)
+    print("from", signal.sigwaitinfo({signal.SIGINT}).si_code, end=".", flush=True)
+"""
+SI_KERNEL = 0x80
+
+
+def test_what_the_terminal_sends_to_both_comes_once(tmp_path: Path) -> None:
+    command = SmallGuest(tmp_path).command("/usr/bin/python3", "-S", "-c", TAKE)
+    with TerminalProgram(command, ENVIRON) as terminal:
+        for number in range(20):
+            terminal.expect(f"ready{number}.")
+            terminal.type(INTERRUPT)
+            terminal.expect("from ")
+            assert terminal.expect(".") == str(SI_KERNEL)
+        assert terminal.wait() == 0
+
+
 def switches(pid: int) -> int:
     """Return how often a process has left a processor."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
