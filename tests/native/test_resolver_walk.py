@@ -167,6 +167,10 @@ def test_texts_of_nested_links_may_be_longer_than_a_path(guest: Guest) -> None:
     (guest.root / "one").symlink_to("two" + filler)
     (guest.root / "two").symlink_to("a" + filler)
     assert guest.host("/one" + filler) == "root/a/."
+    # So long that there is no room for the far end: refused, and never taken for the path without that end.
+    (guest.root / "three").symlink_to("one" + filler)
+    (guest.root / "four").symlink_to("three" + filler)
+    assert guest.host("/four" + filler + "/file") == "ENAMETOOLONG"
 
 
 @pytest.mark.parametrize(

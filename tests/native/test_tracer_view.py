@@ -130,10 +130,17 @@ def test_a_mount_point_cannot_be_moved_or_removed_nor_what_is_above_it(guest: Sm
     (guest.root / "above" / "point").mkdir(parents=True)
     guest.binds.append((str(guest.top / "bound"), "/above/point"))
     script = """
-import errno, os
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def exchange(one, other):
+    if libc.renameat2(-100, one.encode(), -100, other.encode(), 2) != 0:  # RENAME_EXCHANGE, linux/fs.h
+        raise OSError(ctypes.get_errno(), "")
+os.mkdir("/spot/folder")
 for call, *paths in (
     (os.rename, "/above/point", "/spot/x"), (os.rename, "/above", "/spot/x"), (os.rmdir, "/above/point"),
     (os.rmdir, "/above"), (os.mkdir, "/above/point"), (os.rename, "/spot", "/above/point"),
+    (exchange, "/above", "/spot/folder"), (exchange, "/spot/folder", "/above"),
+    (exchange, "/spot/folder", "/above/point"), (os.rename, "/spot/folder", "/above"),
 ):
     try:
         print(call(*paths))
@@ -141,7 +148,7 @@ for call, *paths in (
         print(errno.errorcode[error.errno])
 """
     done = answers(guest.traced(*PYTHON, script))
-    assert done == (0, ["EBUSY", "EBUSY", "EBUSY", "ENOTEMPTY", "EEXIST", "EBUSY"], "")
+    assert done == (0, ["EBUSY", "EBUSY", "EBUSY", "ENOTEMPTY", "EEXIST", *4 * ["EBUSY"], "ENOTEMPTY"], "")
     assert (guest.top / "bound").is_dir()
 
 
