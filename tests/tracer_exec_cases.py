@@ -136,7 +136,8 @@ def with_vectors(folder: Path) -> list[Attempt]:
         rows += [Attempt("thread", "-", f"@/{target}", ("zero", "*3000"))]
         rows += [Attempt("execve", f"writer=@/{name}", f"@/{target}") for name in ("show-static", "plain", "show-pie")]
     rows += [Attempt("execve", "writer=@/linker", f"@/{name}") for name in ("show-linked", "dynamic")]
-    rows += [Attempt("execve", "-", "@/empty", ("zero", big)) for big in BIG]
+    # A file that cannot be executed and words that are too long: which of the two is told, and where the limit lies.
+    rows += [Attempt("execve", options, "@/empty", ("zero", big)) for options in ("-", "stack=100000") for big in BIG]
     rows += [Attempt("execve", "comm=before", f"@/{name}") for name in ("show-static", "plain", "nothing")]
     return rows
 
