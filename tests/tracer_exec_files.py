@@ -57,6 +57,26 @@ def with_segment(image: bytes, wanted: int, **fields: int) -> bytes:
     raise ValueError(wanted)
 
 
+def with_loads(image: bytes, **fields: int) -> bytes:
+    """The image with other values in all its PT_LOAD."""
+    header = EHDR.unpack_from(image)
+    for n in range(header[PHNUM]):
+        at = header[PHOFF] + n * PHDR.size
+        segment = list(PHDR.unpack_from(image, at))
+        if segment[P_TYPE] == PT_LOAD:
+            for name, value in fields.items():
+                segment[globals()[name]] = value
+        image = image[:at] + PHDR.pack(*segment) + image[at + PHDR.size :]
+    return image
+
+
+def with_zeroes(image: bytes) -> bytes:
+    """The image with eight bytes more in its first PT_LOAD, which nobody may write to, than the file has for it."""
+    segments = (PHDR.unpack_from(image, EHDR.unpack_from(image)[PHOFF] + n * PHDR.size) for n in range(4))
+    first = next(segment for segment in segments if segment[P_TYPE] == PT_LOAD)
+    return with_segment(image, PT_LOAD, P_MEMSZ=first[P_FILESZ] + 8)
+
+
 def with_interpreter(image: bytes, name: bytes, size: int | None = None) -> bytes:
     """The image with another PT_INTERP, at its end."""
     return with_segment(image, PT_INTERP, P_OFFSET=len(image), P_FILESZ=len(name) if size is None else size) + name
@@ -173,6 +193,9 @@ def elf_files(folder: bytes, static: bytes, pie: bytes) -> dict[str, bytes]:
         "elf-magic": b"\x7fELG" + static[4:],
         "elf-no-loads": without_loads(static),
         "elf-dyn-no-loads": without_loads(pie),
+        "elf-all-executable": with_loads(static, P_FLAGS=7),
+        "elf-all-executable-dyn": with_loads(pie, P_FLAGS=7),
+        "elf-zeroes-read-only": with_zeroes(static),
         "elf-size-order": with_segment(static, PT_LOAD, P_FILESZ=5000, P_MEMSZ=10),
         "elf-far-address": with_segment(static, PT_LOAD, P_VADDR=2**63),
         "elf-huge-memory": with_segment(static, PT_LOAD, P_MEMSZ=2**62),
@@ -249,6 +272,13 @@ def build(folder: Path, guest: str) -> None:
         subprocess.run([*COMPILER, "-static", "-pthread", "-o", folder / name, SOURCES / source], check=True)
     static, pie = (folder / "show-static").read_bytes(), (folder / "show-pie").read_bytes()
     made = scripts(os.fsencode(guest)) | elf_files(os.fsencode(guest), static, pie)
+    # Segments far from each other: what lies between them is nobody's, in a program and in an interpreter.
+    holes = with_loads((folder / "show-static-aligned").read_bytes(), P_ALIGN=4096)
+    made |= {
+        "elf-holes": holes,
+        "elf-interpreter-holes": with_interpreter(pie, os.fsencode(f"{guest}/elf-holes\0")),
+        "elf-big-alignment-static": with_loads((folder / "show-static-pie").read_bytes(), P_ALIGN=0x40000000),
+    }
     made |= {"empty": b"", "text": b"echo text\n", "binary": bytes(range(256)), "wide": b"\xff\xfe#\0!\0"}
     for name, content in made.items():
         (folder / name).write_bytes(content)

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "../abi.h"
@@ -131,6 +132,8 @@ static void show_noted(char **variables) {
            (uintptr_t)main >= fields[26] && (uintptr_t)main < fields[27],
            (uintptr_t)&initialised >= fields[45] && (uintptr_t)&initialised < fields[46],
            fields[48] == (uintptr_t)first_argument, fields[50] == (uintptr_t)environ[0]);
+    printf("noted sizes: code %lu, data %lu, arguments %lu, environment %lu\n", fields[27] - fields[26],
+           fields[46] - fields[45], fields[49] - fields[48], fields[51] - fields[50]);
 }
 
 /* Do AT_PHDR, AT_ENTRY and AT_BASE describe this program? */
@@ -177,6 +180,74 @@ static void show_memory(void) {
                                                                         : "mmap");
 }
 
+struct mapping {
+    unsigned long start, end, offset;
+    char permissions[8], padded_name[PATH_MAX];
+    const char *name;
+};
+
+static void read_mapping(const char *line, struct mapping *mapping) {
+    mapping->padded_name[0] = '\0';
+    sscanf(line, "%lx-%lx %7s %lx %*s %*s%4095[^\n]", &mapping->start, &mapping->end, mapping->permissions,
+           &mapping->offset, mapping->padded_name);
+    mapping->name = mapping->padded_name + strspn(mapping->padded_name, " ");
+}
+
+/* The mappings of the image that has this address, and the nameless one behind them, from its lowest address on. */
+static void show_layout(const char *what, uintptr_t within) {
+    static char text[1 << 20];
+    struct mapping mapping;
+    char name[PATH_MAX] = "";
+    unsigned long low = 0, last = 0;
+
+    read_file("/proc/self/maps", text, sizeof(text));
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+        read_mapping(line, &mapping);
+        if (within >= mapping.start && within < mapping.end)
+            strcpy(name, mapping.name);
+    }
+    printf("layout of %s:", what);
+    for (const char *line = text; *line && name[0]; line = strchr(line, '\n') + 1) {
+        read_mapping(line, &mapping);
+        if (strcmp(mapping.name, name) != 0 && (mapping.name[0] || mapping.start != last))
+            continue;
+        low = last ? low : mapping.start;
+        printf(" %lx-%lx %s %lx%s", mapping.start - low, mapping.end - low, mapping.permissions, mapping.offset,
+               mapping.name[0] ? "" : " nameless");
+        last = mapping.end;
+    }
+    printf("\n");
+}
+
+/* The kernel looks at the alignment of a program without interpreter since 6.10 only, our loader always. */
+static bool is_aligned_by_kernel(void) {
+    struct utsname kernel;
+    unsigned major = 0, minor = 0;
+
+    if (getauxval(AT_BASE) != 0)
+        return true;
+    return uname(&kernel) == 0 && sscanf(kernel.release, "%u.%u", &major, &minor) == 2 &&
+           (major > 6 || (major == 6 && minor >= 10));
+}
+
+/* How far the program's place is from where its alignment wants it; its headers lie in its first page. */
+static void show_alignment(void) {
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    uintptr_t page = getauxval(AT_PAGESZ), largest = 1, first = UINTPTR_MAX;
+
+    for (size_t n = 0; n < getauxval(AT_PHNUM); n++) {
+        if (headers[n].p_type != PT_LOAD)
+            continue;
+        if (headers[n].p_vaddr < first)
+            first = headers[n].p_vaddr;
+        if (headers[n].p_align > largest && (headers[n].p_align & (headers[n].p_align - 1)) == 0)
+            largest = headers[n].p_align;
+    }
+    if (is_aligned_by_kernel())
+        printf("alignment: %lx, off by %lx\n", largest,
+               (((uintptr_t)headers & -page) - (first & -page)) & (largest - 1));
+}
+
 static void show_descriptors(void) {
     printf("descriptors:");
     for (int n = 0; n < 64; n++)
@@ -194,6 +265,9 @@ int main(int argc, char **argv) {
     show_auxiliary(environ);
     show_noted(environ);
     show_image();
+    show_layout("the program", (uintptr_t)&initialised);
+    show_layout("its interpreter", getauxval(AT_BASE));
+    show_alignment();
     show_memory();
     show_descriptors();
     fflush(stdout);
