@@ -188,3 +188,50 @@ print(wrong)
 
 def test_a_child_has_the_ids_of_the_thread_that_made_it(guest: SmallGuest) -> None:
     assert as_stranger(guest, *PYTHON, MADE_BY_THREADS, options=("-0",)) == (0, ["[]"], "")
+
+
+# Each round: calls at random from one state, what each said and what the ids are then; at last what exec makes of them.
+LAWS = """
+import ctypes, os, random
+libc = ctypes.CDLL(None)
+CALLS = [(os.setuid, 1), (os.setgid, 1), (os.setreuid, 2), (os.setregid, 2), (os.setresuid, 3), (os.setresgid, 3),
+         (libc.setfsuid, 1), (libc.setfsgid, 1)]
+def ids():
+    return os.getresuid(), os.getresgid(), os.getgroups(), libc.setfsuid(-1), libc.setfsgid(-1)
+def owned(name):
+    said = []
+    for uid, gid in ((-1, -1), (-1, 7), (-1, 8), (-1, 9), (5, -1)):
+        try:
+            said.append(os.chown(name, uid, gid))
+        except OSError as error:
+            said.append(error.errno)
+    return said
+def drawn(dice):
+    call, count = dice.choice(CALLS)
+    try:
+        return call.__name__, call(*(dice.choice((-1, 0, 5, 6, 7)) for _ in range(count)))
+    except OSError as error:
+        return call.__name__, error.errno
+for number in range(150):
+    if os.fork() == 0:
+        dice = random.Random(number)
+        os.setgroups([7, 8]); os.setresgid(*dice.sample((5, 6, 7), 3)); os.setresuid(*dice.sample((0, 0, 5, 6), 3))
+        print(number, ids(), *((*drawn(dice), *ids()) for _ in range(8)), sep="\\n ", flush=True)
+        if number % 10:
+            os._exit(0)
+        os.execv("/usr/bin/python3", ["python3", "-S", "-c", "import os; print(os.getresuid(), os.getresgid())"])
+    os.wait()
+os.setgroups([7]); os.setresgid(8, 8, 8); os.setresuid(5, 5, 5)
+open("/open/file", "w").close()
+print(owned("/open/file"))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the truth is root's real ids")
+def test_every_change_of_ids_is_answered_and_kept_as_by_the_kernel(guest: SmallGuest) -> None:
+    (guest.root / "open").mkdir()
+    (guest.root / "open").chmod(0o777)
+    truth = answers(guest.truth(*PYTHON, LAWS))
+    (guest.root / "open" / "file").unlink()
+    assert truth[0] == 0, truth
+    assert as_stranger(guest, *PYTHON, LAWS, options=("-0",)) == truth

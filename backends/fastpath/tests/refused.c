@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -51,6 +52,8 @@ static void in_child(const char *what, long number, long a, long b, long c) {
 }
 
 int main(void) {
+    struct sock_filter allow = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+    struct sock_fprog passes = {1, &allow};
     char text[4096];
 
     say("ptrace traceme", ptrace(PTRACE_TRACEME, 0, 0, 0));
@@ -69,12 +72,14 @@ int main(void) {
     in_child("unshare mounts", SYS_unshare, CLONE_NEWNS, 0, 0);
     in_child("unshare fs", SYS_unshare, CLONE_FS, 0, 0);
     in_child("clone user", SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0);
+    in_child("clone mounts", SYS_clone, CLONE_NEWNS | SIGCHLD, 0, 0);
     in_child("clone untraced", SYS_clone, CLONE_UNTRACED | SIGCHLD, 0, 0);
     in_child("setns", SYS_setns, 0, 0, 0);
     in_child("host name", SYS_sethostname, (long)text, -1, 0); /* a length that the kernel would not take */
     in_child("domain name", SYS_setdomainname, (long)text, -1, 0);
-    in_child("seccomp listener", SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, (long)text);
+    in_child("seccomp listener", SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, (long)&passes);
     say("not dumpable", prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+    printf("dumpable all the same: %d\n", prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
     say("dumpable", prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
     say("own name", prctl(PR_SET_NAME, "name", 0, 0, 0));
     say("int 0x80 open", int80(5, (long)"/etc/hostname", 0, 0));

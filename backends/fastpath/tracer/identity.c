@@ -171,9 +171,17 @@ static long set_real_effective(struct id_set *set, bool privileged, uint32_t rea
     return 0;
 }
 
+static bool is_kept(uint32_t wanted, uint32_t id) {
+    return wanted == unchanged || wanted == id;
+}
+
 static long set_all_three(struct id_set *set, bool privileged, const uint32_t wanted[3]) {
     uint32_t *const fields[3] = {&set->real, &set->effective, &set->saved};
 
+    /* A call that changes nothing leaves the fourth id alone too (__sys_setresuid). */
+    if (is_kept(wanted[0], set->real) && is_kept(wanted[1], set->effective) && is_kept(wanted[1], set->fs) &&
+        is_kept(wanted[2], set->saved))
+        return 0;
     for (int n = 0; n < 3; n++)
         if (!privileged && wanted[n] != unchanged && !is_one_of(wanted[n], set))
             return -EPERM;
@@ -187,7 +195,7 @@ static long set_all_three(struct id_set *set, bool privileged, const uint32_t wa
 static long set_fs(struct id_set *set, bool privileged, uint32_t id) {
     uint32_t former = set->fs;
 
-    if (privileged || id == set->fs || is_one_of(id, set))
+    if (id != unchanged && (privileged || id == set->fs || is_one_of(id, set)))
         set->fs = id;
     return (long)former;
 }
