@@ -67,8 +67,9 @@ def test_what_goes_round_translation_is_refused_and_what_is_harmless_passes(tmp_
         "mount": "EPERM", "unknown number": "ENOSYS", "unknown number above": "ENOSYS",
         "x32 getpid": "ENOSYS", "x32 open": "ENOSYS",
         "unshare user": "EPERM", "unshare mounts": "EPERM", "unshare fs": "ok", "clone user": "EPERM",
-        "clone mounts": "EPERM", "clone untraced": "EPERM", "setns": "EPERM", "host name": "EPERM", "domain name": "EPERM",
-        "seccomp listener": "EINVAL", "not dumpable": "ok", "dumpable all the same": "1", "dumpable": "ok", "own name": "ok",
+        "clone mounts": "EPERM", "clone untraced": "EPERM", "setns": "EPERM",
+        "host name": "EPERM", "domain name": "EPERM", "seccomp listener": "EINVAL",
+        "not dumpable": "ok", "dumpable all the same": "1", "dumpable": "ok", "own name": "ok",
         "int 0x80 open": "ENOSYS", "int 0x80 getpid": "ENOSYS", "int 0x80 modify_ldt": "ok",
         "int 0x80 set_thread_area": "passed",
     }  # fmt: skip
@@ -81,14 +82,14 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 libc.mmap.restype = ctypes.c_void_p
 at = libc.mmap(1 << 33, 4096, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x100000, -1, 0)  # MAP_FIXED_NOREPLACE
-DONTWAIT = socket.MSG_DONTWAIT
 receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); receiver.bind("/spot/receiver")
 sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); sender.bind("/spot/sender")
 address = b"\\1\\0/spot/receiver\\0"
 ctypes.memmove(at, address, len(address))
 sent = libc.sendto(sender.fileno(), b"text", 4, 0, ctypes.c_void_p(at), len(address))
-length = ctypes.c_int(110)
-got = libc.recvfrom(receiver.fileno(), ctypes.create_string_buffer(9), 9, DONTWAIT, ctypes.c_void_p(at), ctypes.byref(length))
+length, taken = ctypes.c_int(110), ctypes.create_string_buffer(9)
+words = taken, 9, socket.MSG_DONTWAIT, ctypes.c_void_p(at), ctypes.byref(length)
+got = libc.recvfrom(receiver.fileno(), *words)
 print(at == 1 << 33, sent, got, ctypes.string_at(at + 2, length.value - 2))
 """
 

@@ -91,6 +91,8 @@ for name in ("/proc/self/maps", "/proc/self/smaps", f"/proc/{os.getpid()}/task/{
 print([sorted(files) == sorted(mapped["/proc/self/maps"]) for files in mapped.values()])
 print(sorted(mapped["/proc/self/maps"]))
 print([path for path in mapped["/proc/self/maps"] if not os.path.exists(path)])
+if os.path.exists("/proc/self/numa_maps"):
+    print(sorted(set(re.findall("file=(/[^ \\n]+)", open("/proc/self/numa_maps").read()))))
 os.chdir("/proc/self"); print(len(open("maps").read()) > 100)
 for flags in (os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_DIRECTORY):
     try:

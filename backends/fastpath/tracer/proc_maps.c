@@ -61,7 +61,8 @@ static const char *shown_name(const struct tracer *tracer, const char *name, cha
     return guest;
 }
 
-/* Lines as "7f..-7f.. r-xp 00000000 08:01 1234   /name"; only names have slashes, and only behind those fields. */
+/* Lines as "7f..-7f.. r-xp 00000000 08:01 1234   /name"; only names have slashes, and only behind those fields. In
+ * numa_maps as "7f.. default file=/name mapped=2", where a blank in a name is written otherwise. */
 static void copy_lines(const struct tracer *tracer, FILE *from, FILE *to) {
     char guest[DD_PATH_BUFFER];
     char *line = NULL;
@@ -74,7 +75,12 @@ static void copy_lines(const struct tracer *tracer, FILE *from, FILE *to) {
             fprintf(to, "%s\n", line);
             continue;
         }
-        fprintf(to, "%.*s%s\n", (int)(name - line), line, shown_name(tracer, name, guest));
+        int before = (int)(name - line);
+        char *rest = name[-1] == '=' ? strchr(name, ' ') : NULL;
+        if (rest != NULL)
+            *rest++ = '\0';
+        const char *shown = shown_name(tracer, name, guest);
+        fprintf(to, "%.*s%s%s%s\n", before, line, shown, rest != NULL ? " " : "", rest != NULL ? rest : "");
     }
     free(line);
 }
