@@ -51,7 +51,8 @@ for path in ("/spot/own", "/usr/bin/env"):
     print(os.stat(path).st_uid, os.stat(path).st_gid, os.lstat(path).st_uid)
 file = open("/spot/own"); print(os.fstat(file.fileno()).st_uid, os.stat("own", dir_fd=os.open("/spot", 0)).st_uid)
 left, right = socket.socketpair()
-print(struct.unpack("3i", left.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1:])
+print(struct.unpack("3i", left.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1:], flush=True)
+os.system("stat -c %u:%g /spot/own; stat -c %u:%g - </spot/own")  # statx
 """
 
 
@@ -67,7 +68,7 @@ def test_a_guest_is_who_it_is_told_to_be(guest: SmallGuest, options: tuple[str, 
     assert (status, errors) == (0, "")
     assert lines == [
         f"{uid} {uid} {gid} {gid} ({uid}, {uid}, {uid}) ({gid}, {gid}, {gid}) [{gid}]",
-        f"{uid} {gid} {uid}", "0 0 0", f"{uid} {uid}", f"({uid}, {gid})",
+        f"{uid} {gid} {uid}", "0 0 0", f"{uid} {uid}", f"({uid}, {gid})", *2 * [f"{uid}:{gid}"],
     ]  # fmt: skip
 
 

@@ -240,6 +240,32 @@ def test_a_program_that_runs_is_busy() -> None:
     assert truth[0] == 0, truth
 
 
+# What may be executed is the caller's groups' to say, not the tracer's.
+BY_GROUP = """
+import os, shutil
+for name, group in (("own", 54322), ("other", 54323), ("roots", 0)):
+    shutil.copy("/bin/true", f"/spot/{name}")
+    os.chown(f"/spot/{name}", 0, group)
+    os.chmod(f"/spot/{name}", 0o750)
+os.setgroups([54322]); os.setgid(54321); os.setuid(54321)
+for name in ("own", "other", "roots"):
+    if os.fork() == 0:
+        try:
+            os.execv(f"/spot/{name}", [name])
+        except OSError as error:
+            os._exit(error.errno)
+    print(name, os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_who_may_execute_by_a_group_alone_may() -> None:
+    with open_folder() as folder:
+        truth = answers(SmallGuest(folder / "truth").truth("/usr/bin/python3", "-uSc", BY_GROUP))
+        assert answers(SmallGuest(folder / "traced").traced("/usr/bin/python3", "-uSc", BY_GROUP)) == truth
+    assert truth == (0, ["own 0", "other 13", "roots 13"], "")
+
+
 def test_exec_by_a_thread_that_is_not_the_leader(guest: SmallGuest) -> None:
     script = """
 import os, threading, time

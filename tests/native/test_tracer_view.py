@@ -108,6 +108,12 @@ def test_maps_name_files_as_the_guest_does(guest: SmallGuest) -> None:
     assert answers(guest.traced(*PYTHON, MAPS)) == truth
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
+def test_who_gave_up_rights_still_reads_the_maps_of_its_own(guest: SmallGuest) -> None:
+    script = "import os; os.setgid(54321); os.setuid(54321); print('libc' in open('/proc/self/maps').read())"
+    assert answers(guest.traced(*PYTHON, script)) == (0, ["True"], "")
+
+
 def test_maps_keep_every_address_and_leave_no_file_behind(guest: SmallGuest, tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     script = "grep -c 550000010000-.*droiddeck-loader /proc/self/maps; grep -c 550000040000- /proc/self/maps; ls -A /t"
