@@ -109,15 +109,28 @@ def tried(call, *words, **more):
         return error.errno
 open("/spot/own", "w").close()
 print(tried(os.chown, "/spot/own", 5, 6), tried(os.chown, "/not/there", 5, 6), tried(os.chown, "/spot/own", -1, -1))
+print(tried(os.fstat, 99), tried(os.fchown, 99, 0, 0))
 print(tried(os.chown, "own", os.getuid(), os.getgid(), dir_fd=os.open("/spot", 0)), tried(os.fchown, 1, 5, 5))
 """
 
 
 def test_root_may_give_files_away_in_word_and_others_may_not(guest: SmallGuest) -> None:
-    assert as_stranger(guest, *PYTHON, OWN, options=("-0",))[1] == ["None 2 None", "None None"]
-    assert as_stranger(guest, *PYTHON, OWN, options=("-i", "1000:1000"))[1] == ["1 2 None", "None 1"]
+    assert as_stranger(guest, *PYTHON, OWN, options=("-0",))[1] == ["None 2 None", "9 9", "None None"]
+    assert as_stranger(guest, *PYTHON, OWN, options=("-i", "1000:1000"))[1] == ["1 2 None", "9 9", "None 1"]
     if os.geteuid() == 0:
         assert (guest.work / "own").stat().st_uid == STRANGER
+
+
+@pytest.mark.parametrize(("options", "answer"), [((), 1), (("-0",), None), (("-i", "1000:1000"), 1)])
+def test_only_root_may_change_its_root(guest: SmallGuest, options: tuple[str, ...], answer: int | None) -> None:
+    script = """
+import os
+try:
+    print(os.chroot("/"))
+except OSError as error:
+    print(error.errno)
+"""
+    assert as_stranger(guest, *PYTHON, script, options=options) == (0, [str(answer)], "")
 
 
 def test_many_forks_at_once_inherit_the_ids_of_their_parents(guest: SmallGuest) -> None:

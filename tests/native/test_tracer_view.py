@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,7 +78,7 @@ def test_a_listing_read_in_small_pieces_shows_each_name_once(guest: SmallGuest) 
     (guest.top / "bound").mkdir()
     guest.binds.append((str(guest.top / "bound"), "/spot/new"))
     lines = answers(guest.traced(guest.add(built("small_listing")), "/spot"))
-    names = ["new", ".", "..", *(f"file-{n}" for n in range(40))]
+    names = [*(f"folder {name}" for name in ("new", ".", "..")), *(f"file file-{n}" for n in range(40))]
     assert lines == (0, sorted(f"{call} {name}" for name in names for call in ("getdents", "getdents64")), "")
 
 
@@ -213,11 +214,20 @@ print(sorted(os.listdir("/spot")))
 
 def test_many_messages_at_once_each_have_their_senders_name(tmp_path: Path) -> None:
     outputs = []
-    for kind in ("truth", "traced"):
-        guest = SmallGuest(tmp_path / kind)
-        program = guest.add(built("many_messages"))
-        command = ("/bin/sh", "-c", f"cd /spot && {program}")
-        outputs.append(answers((guest.truth if kind == "truth" else guest.traced)(*command)))
+    # A folder of the host's whose path leads elsewhere in the guest: nothing may come to the socket there.
+    (tmp_path / "h").mkdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as decoy:
+        decoy.bind(str(tmp_path / "h" / "s"))
+        for kind in ("truth", "traced"):
+            guest = SmallGuest(tmp_path / kind)
+            program = guest.add(built("many_messages"))
+            (guest.top / "bound").mkdir()
+            (guest.root / str(tmp_path / "h").lstrip("/")).mkdir(parents=True)
+            guest.binds.append((str(guest.top / "bound"), str(tmp_path / "h")))
+            command = ("/bin/sh", "-c", f"cd /spot && {program} {tmp_path}/h/s")
+            outputs.append(answers((guest.truth if kind == "truth" else guest.traced)(*command)))
+        with pytest.raises(BlockingIOError):
+            decoy.recv(99)
     assert outputs[0][0] == 0, outputs[0]
     assert outputs[1] == outputs[0]
 
