@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from droiddeck_session.daemon.protocol import LONGEST_LINE, RemoteError, StateError, error_of, line, parse
+from droiddeck_session.daemon.channel import Orders, lines
+from droiddeck_session.daemon.protocol import RemoteError, StateError, error_of, line, parse
 from droiddeck_session.errors import EXIT_OWN_FAILURE, EXIT_SESSION_STATE, DroiddeckError
 from droiddeck_session.session import states
 from droiddeck_session.session.folder import finish_abandoned
@@ -22,7 +23,7 @@ from droiddeck_session.session.freezer import remove_left
 from droiddeck_session.session.wait_status import has_ended
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
@@ -38,7 +39,6 @@ _REPORTS: Final[dict[str, Report]] = {
     "session.stopping": "stopping",
     "session.killing": "stopping",
 }
-_CHUNK: Final = 65536
 _REMEMBERED: Final = 20
 # What a person is told besides the events; more of it is in the log.
 _MOST_TOLD: Final = 100
@@ -71,6 +71,7 @@ class Session:
     pid: int
     pidfd: int
     channel: socket.socket
+    orders: Orders = field(default_factory=Orders)
     started: float = field(default_factory=time.time)
     id: str = ""
     folder: str = ""
@@ -156,7 +157,8 @@ class Sessions:
             place=place, generation=place.life.generation, kind=kind, guest=guest, pid=pid, pidfd=pidfd, channel=ours
         )
         self.live.append(session)
-        self._tasks.start_soon(self._follow, session, line(request))
+        session.orders.add(line(request))
+        self._tasks.start_soon(self._follow, session)
         return session
 
     def find(self, name: str) -> Session:
@@ -203,12 +205,12 @@ class Sessions:
                 # It may be busy with what comes before the start and not listen yet. The order comes after the signal:
                 # a worker that listens already gets both at once, which is one request (signals.py).
                 self._signal(session)
-            self._order(session, do=step.action)
+            session.orders.add(line({"do": step.action}))
         session.notify()
 
     def signal(self, session: Session, signum: int) -> None:
         """Hand a signal of the session's client to its supervisor, which treats it as one of its own."""
-        self._order(session, do="signal", signal=signum)
+        session.orders.add(line({"do": "signal", "signal": signum}))
 
     def order(self, session: Session, descriptors: Sequence[int] = (), **order: Any) -> int:
         """Ask the worker of a session that runs for something with an answer, and return its key in `executed`.
@@ -221,7 +223,7 @@ class Sessions:
                 code="SESSION_NOT_READY", message=f"{session.id or session.kind}: the session is {session.state}"
             )
         self._keys += 1
-        self._order(session, descriptors=descriptors, key=self._keys, **order)
+        session.orders.add(line({"key": self._keys, **order}), descriptors)
         return self._keys
 
     async def stop_all(self) -> None:
@@ -233,25 +235,20 @@ class Sessions:
         for session in list(self.live):
             await session.over.wait()
 
-    def _order(self, session: Session, *, descriptors: Sequence[int] = (), **order: Any) -> None:
-        # A worker that does not take an order of some bytes is gone, or ending; both are noticed elsewhere.
-        try:
-            socket.send_fds(session.channel, [line(order)], list(descriptors))
-        except OSError:
-            return
-
     def _signal(self, session: Session) -> None:
         try:
             signal.pidfd_send_signal(session.pidfd, signal.SIGTERM)
         except ProcessLookupError:
             return
 
-    async def _follow(self, session: Session, request: bytes) -> None:
+    async def _follow(self, session: Session) -> None:
         try:
-            await _send(session.channel, request)
-            async for told in _lines(session.channel):
-                self._heed(session, parse(told))
-                session.notify()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(session.orders.send_all, session.channel)
+                async for told in lines(session.channel):
+                    self._heed(session, parse(told))
+                    session.notify()
+                tasks.cancel_scope.cancel()
             if not has_ended(session.pidfd):
                 await anyio.wait_readable(session.pidfd)
             if session.status is None:
@@ -260,6 +257,7 @@ class Sessions:
             self._settle(session, states.tell(session.place.life, session.generation, report).life)
         finally:
             os.close(session.pidfd)
+            session.orders.close()
             session.channel.close()
             self.live.remove(session)
             if session.id:
@@ -333,31 +331,3 @@ def failed(session: Session) -> DroiddeckError:
         hint=f"droiddeck-session logs {session.id}" if session.id else "",
         exit_status=EXIT_SESSION_STATE,
     )
-
-
-async def _send(channel: socket.socket, text: bytes) -> None:
-    left = memoryview(text)
-    while left:
-        try:
-            left = left[channel.send(left) :]
-        except BlockingIOError:
-            await anyio.wait_writable(channel)
-        except OSError:
-            return
-
-
-async def _lines(channel: socket.socket) -> AsyncIterator[bytes]:
-    rest = b""
-    while True:
-        await anyio.wait_readable(channel)
-        try:
-            chunk = channel.recv(_CHUNK)
-        except BlockingIOError:
-            continue
-        except OSError:
-            chunk = b""
-        if not chunk or len(rest) > LONGEST_LINE:
-            return
-        *whole, rest = (rest + chunk).split(b"\n")
-        for text in whole:
-            yield text

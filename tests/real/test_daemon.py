@@ -246,6 +246,15 @@ def test_a_program_beside_the_main_one_has_its_own_status_and_descriptors(daemon
     assert daemon.json("status")["sessions"][0]["state"] == "ready"
 
 
+def test_a_command_longer_than_a_socket_takes_at_once_arrives_whole(daemon: Daemon) -> None:
+    daemon.start("sleep", "1000")
+    words = ["x" * 100_000] * 12
+    script = "echo $# ${#1} ${#12}; cat"
+    done = daemon("guest-exec", "--", "sh", "-c", script, "sh", *words, input=b"through\n")
+    assert done.stdout == b"12 100000 100000\nthrough\n"
+    assert daemon("guest-exec", "--", "echo", "next").stdout == b"next\n"
+
+
 def test_a_desktop_is_there_once_or_kept(tmp_path: Path, guest_data: Path) -> None:
     with Daemon(tmp_path, guest_data, BACKEND_NAME="bwrap") as daemon:
         first = daemon.json("start", "desktop", "--wait", "--env", "DROIDDECK_STAND_IN_DESKTOP=stay")
