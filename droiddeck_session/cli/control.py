@@ -220,6 +220,8 @@ def logs(session: str, destination: str | None, *, follow: bool) -> None:
         copied = artifacts.copy(folder, Path(destination))
         note(f"{folder.name}: {copied} files copied to {destination}")
         return
+    if sys.stdout is None:
+        return
     out = sys.stdout.buffer
     for piece in artifacts.output(folder, follow=follow, pause=_LOOK):
         out.write(piece)

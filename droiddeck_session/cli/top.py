@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ _MIB = 1 << 20
 )
 @click.option("--rounds", type=click.IntRange(1), help="End after so many looks; without, with the session.")
 def top(session: str, interval: float, rounds: int | None) -> None:
-    """Show what the processes of a session use, the busiest first, until it is over."""
+    """Show what the processes of a session use, the busiest first, until it is over; once where that is no terminal."""
     from rich.console import Console  # noqa: PLC0415 - --help shall not pay for it
     from rich.live import Live  # noqa: PLC0415 - as above
 
@@ -34,12 +35,22 @@ def top(session: str, interval: float, rounds: int | None) -> None:
     own = environment()
     before = call(own, "stats", session=session)
     looked = time.monotonic()
-    with Live(_table(before, before, interval), console=Console(), auto_refresh=False) as live:
+    console = Console()
+    if not console.is_terminal and rounds is None:
+        rounds = 1
+    with contextlib.ExitStack() as stack:
+        live = None
+        if console.is_terminal:
+            live = stack.enter_context(Live(_table(before, before, interval), console=console, auto_refresh=False))
         while before["state"] not in {"stopped", "failed"} and rounds != 0:
             time.sleep(interval)
             now = call(own, "stats", session=before["session"])
             passed, looked = time.monotonic() - looked, time.monotonic()
-            live.update(_table(now, before, passed), refresh=True)
+            table = _table(now, before, passed)
+            if live:
+                live.update(table, refresh=True)
+            else:
+                console.print(table)
             before = now
             rounds = rounds - 1 if rounds else None
 

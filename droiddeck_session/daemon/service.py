@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 from typing import TYPE_CHECKING
 
 import anyio
@@ -13,6 +14,7 @@ from droiddeck_session.daemon import place
 from droiddeck_session.daemon.notify import Notifier, passed_socket
 from droiddeck_session.daemon.pipes import PipeConnection
 from droiddeck_session.daemon.server import Server
+from droiddeck_session.errors import UsageError
 from droiddeck_session.processes import hold_closed_descriptors
 
 if TYPE_CHECKING:
@@ -50,7 +52,12 @@ def host(environ: Mapping[str, str]) -> None:
 
     Args:
         environ: the environment.
+
+    Raises:
+        UsageError: one of them is a file, which has no other end that could close.
     """
+    for number, name in enumerate(("input", "output")):
+        _require_other_end(number, name)
     connection = PipeConnection(os.dup(0), os.dup(1))
     # What somebody prints by mistake must not get between the lines, nor into what an app merges with them.
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -63,6 +70,18 @@ def host(environ: Mapping[str, str]) -> None:
 
     with contextlib.suppress(KeyboardInterrupt):
         anyio.run(serve_client)
+
+
+def _require_other_end(descriptor: int, name: str) -> None:
+    with select.epoll() as watch:
+        try:
+            watch.register(descriptor, 0)
+        except PermissionError as error:  # epoll_ctl(2): a plain file, a folder or the like
+            raise UsageError(
+                code="NOT_A_PIPE",
+                message=f"host: standard {name} is neither a pipe nor a socket nor a terminal",
+                hint="a program starts it and speaks with it: docs/daemon.md",
+            ) from error
 
 
 def _for_sessions(environ: Mapping[str, str]) -> dict[str, str]:

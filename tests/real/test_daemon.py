@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from daemons import Daemon
 from supervised import carriers, running, state_of, until
+from terminals import TerminalProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -253,6 +254,27 @@ def test_a_command_longer_than_a_socket_takes_at_once_arrives_whole(daemon: Daem
     done = daemon("guest-exec", "--", "sh", "-c", script, "sh", *words, input=b"through\n")
     assert done.stdout == b"12 100000 100000\nthrough\n"
     assert daemon("guest-exec", "--", "echo", "next").stdout == b"next\n"
+
+
+def test_top_shows_processes_live_on_a_terminal_and_once_elsewhere(daemon: Daemon) -> None:
+    session = daemon.start("sh", "-c", "sleep 1001 & wait")
+    once = daemon("top", "--interval", "0.1").stdout.decode()
+    assert once.count(f"{session}: ready, ") == 1
+    assert {line.split()[-2] for line in once.splitlines() if " S " in line} >= {"sh", "sleep"}
+    with TerminalProgram(daemon.argv("top", "--interval", "0.1"), {**daemon.environ, "TERM": "xterm"}) as terminal:
+        terminal.expect(f"{session}: ready, ")
+        terminal.expect(f"{session}: ready, ")
+        daemon("stop")
+        terminal.expect(f"{session}: stopped, 0 processes")
+
+
+@pytest.mark.parametrize("verb", ["status", "ps", "stats", "events", "logs", "top"])
+def test_what_a_verb_tells_may_be_closed_or_full(daemon: Daemon, verb: str) -> None:
+    daemon.start("sh", "-c", "echo said; sleep 1000")
+    for redirection, status in ((">&-", 0), ("2>&-", 0), (">/dev/full", 6)):
+        words = ["bash", "-c", f'exec "$@" {redirection}', "bash", *daemon.argv(verb)]
+        done = subprocess.run(words, env=daemon.environ, capture_output=True, timeout=50, check=False)
+        assert (done.returncode, b"Traceback" in done.stderr) == (status, False), (redirection, done.stderr)
 
 
 def test_a_desktop_is_there_once_or_kept(tmp_path: Path, guest_data: Path) -> None:

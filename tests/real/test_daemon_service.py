@@ -217,3 +217,13 @@ def test_the_example_client_runs_a_session(tmp_path: Path) -> None:
         env=environ, capture_output=True, text=True, timeout=50, check=False,
     )  # fmt: skip
     assert (done.returncode, "session.ready" in done.stdout) == (5, True), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("redirection", ["</dev/null", "> out"])
+def test_a_host_without_a_client_at_its_other_end_says_so(tmp_path: Path, redirection: str) -> None:
+    daemon = Daemon(tmp_path)
+    words = ["bash", "-c", f'exec "$@" {redirection}', "bash", *daemon.argv("host")]
+    done = subprocess.run(
+        words, env=daemon.environ, input=b"", capture_output=True, cwd=tmp_path, timeout=50, check=False
+    )
+    assert (done.returncode, b"[NOT_A_PIPE]" in done.stderr) == (2, True), done.stderr
