@@ -12,6 +12,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).parent.parent
 # DROIDDECK_TEST_BUILD=sanitized runs them with the build of `make sanitized`.
@@ -43,6 +44,14 @@ def built(name: str, *flags: str) -> Path:
     ]  # fmt: skip
     subprocess.run(command, check=True, timeout=120)
     return target
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Wait for a condition, with a limit that only a hang reaches."""
+    until = time.monotonic() + TIME_LIMIT
+    while not condition():
+        assert time.monotonic() < until, f"never: {what}"
+        time.sleep(0.01)
 
 
 @dataclass

@@ -4,18 +4,9 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
 
 import pytest
 from traced import SmallGuest, answers, built
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-@pytest.fixture
-def guest(tmp_path: Path) -> SmallGuest:
-    return SmallGuest(tmp_path)
 
 
 def emptied(guest: SmallGuest, name: str) -> str:

@@ -15,11 +15,6 @@ if TYPE_CHECKING:
 PYTHON = ("/usr/bin/python3", "-IS", "-c")
 
 
-@pytest.fixture
-def guest(tmp_path: Path) -> SmallGuest:
-    return SmallGuest(tmp_path)
-
-
 def test_every_link_of_procfs_can_be_asked_for(guest: SmallGuest) -> None:
     script = """
 import os

@@ -6,20 +6,11 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 from traced import ENVIRON, TIME_LIMIT, SmallGuest, answers, built
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 KEY = "0123456789abcdef01234567"
-
-
-@pytest.fixture
-def guest(tmp_path: Path) -> SmallGuest:
-    return SmallGuest(tmp_path)
 
 
 def test_calls_from_the_page_pass_and_changed_names_are_counted(guest: SmallGuest) -> None:

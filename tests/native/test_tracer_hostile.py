@@ -7,32 +7,14 @@ import os
 import signal
 import struct
 import subprocess
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from traced import ENVIRON, TIME_LIMIT, SmallGuest, answers, built
+from traced import ENVIRON, TIME_LIMIT, SmallGuest, answers, built, wait_for
 from tracer_exec_files import with_interpreter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROUNDS = 60
 MORE_ROUNDS = 3000  # ./dev test --all
-
-
-@pytest.fixture
-def guest(tmp_path: Path) -> SmallGuest:
-    return SmallGuest(tmp_path)
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a condition, with a limit that only a hang reaches."""
-    until = time.monotonic() + TIME_LIMIT
-    while not condition():
-        assert time.monotonic() < until, f"never: {what}"
-        time.sleep(0.01)
 
 
 STORMS = {

@@ -6,21 +6,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 from traced import ENVIRON, TIME_LIMIT, TRACER, SmallGuest, answers
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 PYTHON = ("/usr/bin/python3", "-S", "-c")
 STRANGER = 54321  # nobody's uid
-
-
-@pytest.fixture
-def guest(tmp_path: Path) -> SmallGuest:
-    return SmallGuest(tmp_path)
 
 
 def as_stranger(guest: SmallGuest, *argv: str, options: tuple[str, ...] = ()) -> tuple[int, list[str], str]:

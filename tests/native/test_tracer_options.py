@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def guest(tmp_path: Path) -> SmallGuest:
-    return SmallGuest(tmp_path)
-
-
 def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [TRACER, *words], capture_output=True, text=True, timeout=60, env={**ENVIRON, **environ}, check=False

@@ -13,23 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from backend_trials import open_folder
-from traced import ENVIRON, TIME_LIMIT, SmallGuest, answers
+from traced import ENVIRON, TIME_LIMIT, SmallGuest, answers, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-
-@pytest.fixture
-def guest(tmp_path: Path) -> SmallGuest:
-    return SmallGuest(tmp_path)
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a condition, with a limit that only a hang reaches."""
-    until = time.monotonic() + TIME_LIMIT
-    while not condition():
-        assert time.monotonic() < until, f"never: {what}"
-        time.sleep(0.01)
+    from collections.abc import Iterator
 
 
 @contextmanager

@@ -102,8 +102,7 @@ def test_a_directory_may_really_be_called_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("-i", "1234:1234")])
-def test_a_removed_working_directory_is_still_asked_about(tmp_path: Path, options: tuple[str, ...]) -> None:
-    guest = SmallGuest(tmp_path)
+def test_a_removed_working_directory_is_still_asked_about(guest: SmallGuest, options: tuple[str, ...]) -> None:
     ask = """import os
 os.mkdir("/spot/y"); os.chdir("/spot/y"); held = os.open(".", os.O_PATH); os.rmdir("/spot/y")
 print(os.stat(".").st_nlink, os.lstat("./").st_nlink, os.access(".", os.R_OK), os.stat(".", dir_fd=held).st_nlink)

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 PYTHON = ("/usr/bin/python3", "-S", "-c")
 
 
-@pytest.fixture
-def guest(tmp_path: Path) -> SmallGuest:
-    return SmallGuest(tmp_path)
-
-
 def test_missing_mount_points_are_shown_and_nothing_is_made_in_the_rootfs(guest: SmallGuest) -> None:
     (guest.top / "deep").mkdir()
     (guest.top / "deep" / "file").write_text("deep")
