@@ -41,40 +41,25 @@ def _show(answered: Mapping[str, Any], *, as_json: bool) -> None:
         click.echo(f"{answered['session']}  {answered['state']}")
 
 
-@click.command()
-@_ID
-@_timeout(90)
-@_JSON
-def stop(session: str, timeout: float, *, as_json: bool) -> None:
-    """End a session: ask it, then after the grace time end it; wait until nothing of it is left."""
-    _show(_ask("stop", session=session, timeout=timeout), as_json=as_json)
+def _changes(verb: str, seconds: float, text: str) -> click.Command:
+    """Return a verb that asks for a change of a session and waits until it has come."""
+
+    @click.command(name=verb, help=text)
+    @_ID
+    @_timeout(seconds)
+    @_JSON
+    def command(session: str, timeout: float, *, as_json: bool) -> None:
+        _show(_ask(verb, session=session, timeout=timeout), as_json=as_json)
+
+    return command
 
 
-@click.command()
-@_ID
-@_timeout(30)
-@_JSON
-def kill(session: str, timeout: float, *, as_json: bool) -> None:
-    """End a session at once."""
-    _show(_ask("kill", session=session, timeout=timeout), as_json=as_json)
-
-
-@click.command()
-@_ID
-@_timeout(30)
-@_JSON
-def suspend(session: str, timeout: float, *, as_json: bool) -> None:
-    """Stop all processes of a session until it is resumed."""
-    _show(_ask("suspend", session=session, timeout=timeout), as_json=as_json)
-
-
-@click.command()
-@_ID
-@_timeout(30)
-@_JSON
-def resume(session: str, timeout: float, *, as_json: bool) -> None:
-    """Let a suspended session go on."""
-    _show(_ask("resume", session=session, timeout=timeout), as_json=as_json)
+stop = _changes(
+    "stop", 90, "End a session: ask it, then after the grace time end it; wait until nothing of it is left."
+)
+kill = _changes("kill", 30, "End a session at once.")
+suspend = _changes("suspend", 30, "Stop all processes of a session until it is resumed.")
+resume = _changes("resume", 30, "Let a suspended session go on.")
 
 
 @click.command()

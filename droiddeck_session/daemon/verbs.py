@@ -152,9 +152,8 @@ async def _heed_client(server: Server, connection: Client, session: Session) -> 
             server.sessions.ask(session, "stop")
 
 
-async def _ask(
-    server: Server, request: Mapping[str, Any], what: Literal["stop", "kill", "suspend", "resume"]
-) -> Answer:
+async def _ask(server: Server, _: Client, request: Mapping[str, Any]) -> Answer:
+    what: Literal["stop", "kill", "suspend", "resume"] = request["verb"]
     session = server.sessions.find(request.get("session", ""))
     goals = {"stop": OVER, "kill": OVER, "suspend": {"suspended"}, "resume": {"ready", "starting"}}
     freezes_failed = session.freezes_failed
@@ -171,22 +170,6 @@ async def _ask(
             raise failed(session) if session.over.is_set() else _moving(session)
         return success(session=session.id, state=session.state, status=session.status)
     raise _late(f"{what}: session {session.id} is {session.state}", limit)
-
-
-async def _stop(server: Server, _: Client, request: Mapping[str, Any]) -> Answer:
-    return await _ask(server, request, "stop")
-
-
-async def _kill(server: Server, _: Client, request: Mapping[str, Any]) -> Answer:
-    return await _ask(server, request, "kill")
-
-
-async def _suspend(server: Server, _: Client, request: Mapping[str, Any]) -> Answer:
-    return await _ask(server, request, "suspend")
-
-
-async def _resume(server: Server, _: Client, request: Mapping[str, Any]) -> Answer:
-    return await _ask(server, request, "resume")
 
 
 async def _wait(server: Server, _: Client, request: Mapping[str, Any]) -> Answer:
@@ -320,10 +303,10 @@ _START: Final[dict[str, tuple[type, ...]]] = {
 }  # fmt: skip
 VERBS: Final[dict[str, Verb]] = {
     "start": Verb(_start, _START, descriptors=STDIO),
-    "stop": Verb(_stop, _SESSION | _TIMEOUT),
-    "kill": Verb(_kill, _SESSION | _TIMEOUT),
-    "suspend": Verb(_suspend, _SESSION | _TIMEOUT),
-    "resume": Verb(_resume, _SESSION | _TIMEOUT),
+    "stop": Verb(_ask, _SESSION | _TIMEOUT),
+    "kill": Verb(_ask, _SESSION | _TIMEOUT),
+    "suspend": Verb(_ask, _SESSION | _TIMEOUT),
+    "resume": Verb(_ask, _SESSION | _TIMEOUT),
     "wait": Verb(_wait, {**_SESSION, **_TIMEOUT, "for": (str,)}),
     "status": Verb(_status, _SESSION),
     "ps": Verb(_ps, _SESSION),
