@@ -114,8 +114,8 @@ class VerbGroup(click.Group):
 def droiddeck_session() -> None:
     """Start, watch and end Steam, Proton and desktop sessions in a Linux rootfs, without root or kernel containers.
 
-    Exit status: run, steam, desktop and guest shell end as the program did (125 our own failure, 126 cannot run,
-    127 not found, 128+n killed by signal n); see droiddeck-session(1) for the other verbs.
+    Exit status: run, steam, desktop, attach, guest-exec and guest shell end as the program did (125 our own failure,
+    126 cannot run, 127 not found, 128+n killed by signal n); see droiddeck-session(1) for the other verbs.
     """
 
 

@@ -106,7 +106,7 @@ def _as_text(suite: Suite, *, one_by_one: bool) -> bool:
         for (call, path_class), found in comparison.groups().items():
             click.echo(f"  {call}, {path_class}: {len(found)}")
             for difference in found[:_SHOWN]:
-                _show(comparison.backend, difference)
+                _show(comparison.backend, difference, suite)
         if one_by_one:
             _show_agreed(comparison, answered)
         if suite.keep:
@@ -114,14 +114,14 @@ def _as_text(suite: Suite, *, one_by_one: bool) -> bool:
     return equal
 
 
-def _show(backend: str, difference: Difference) -> None:
+def _show(backend: str, difference: Difference, suite: Suite) -> None:
     click.echo(f"    {exact(difference.case)}")
     for title, lines in (("kernel", difference.expected), (backend, difference.got)):
         for number, line in enumerate(lines):
             click.echo(f"      {title if number == 0 else '':<9} {exact(line)}")
-    click.echo(
-        f"      again: droiddeck-session verify --backend {backend} --case {exact(shlex.quote(difference.case))}"
-    )
+    identity = " --identity root" if suite.identity.emulated else ""
+    case = exact(shlex.quote(difference.case))
+    click.echo(f"      again: droiddeck-session verify{identity} --backend {backend} --case {case}")
 
 
 def _show_agreed(comparison: Comparison, answered: Run) -> None:
