@@ -14,6 +14,7 @@ import pytest
 
 from droiddeck_fastpath.backend import FastpathBackend
 from droiddeck_session import processes
+from droiddeck_session.backends.chroot import ChrootBackend
 from droiddeck_session.diagnostics.verify.suite import prepare
 from droiddeck_session.paths import native_file
 from droiddeck_session.plan.model import Variable
@@ -36,15 +37,23 @@ LEAST_FAST_CALLS = 5_000
 def test_every_answer_of_the_library_is_the_kernels(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch, life: str
 ) -> None:
-    plain, converse, told = FastpathBackend.command, processes.converse, []
+    plain, truly, converse, told = FastpathBackend.command, ChrootBackend.command, processes.converse, []
     guest_environ = {
         "LD_PRELOAD": f"/opt/droiddeck/{LIBRARY}", "PROOT_FP_TTL_MS": life, "PROOT_FP_STATS": "1", "PROOT_FP_KEY": KEY
     }  # fmt: skip
 
+    def bring_library(plan: Plan) -> None:
+        shutil.copy(native_file(LIBRARY, os.uname().machine), Path(plan.session).parent / "programs")
+
+    def beside_library(self: ChrootBackend, plan: Plan, capabilities: Capabilities) -> HostCommand:
+        if plan.label == "verify":  # its folder is asked about too
+            bring_library(plan)
+        return truly(self, plan, capabilities)
+
     def with_library(self: FastpathBackend, plan: Plan, capabilities: Capabilities) -> HostCommand:
         if plan.label != "verify":
             return plain(self, plan, capabilities)
-        shutil.copy(native_file(LIBRARY, os.uname().machine), Path(plan.session).parent / "programs")
+        bring_library(plan)
         variables = [Variable(name=name, value=value, origin="test") for name, value in guest_environ.items()]
         plan = plan.model_copy(update={"environment": (*plan.environment, *variables)})
         command = plain(self, plan, capabilities)
@@ -55,6 +64,7 @@ def test_every_answer_of_the_library_is_the_kernels(
         told.append(os.fsdecode(done.stderr))
         return done
 
+    monkeypatch.setattr(ChrootBackend, "command", beside_library)
     monkeypatch.setattr(FastpathBackend, "command", with_library)
     monkeypatch.setattr(processes, "converse", listening)
     suite = prepare({**os.environ, **cli.environ}, {}, backends=["fastpath"], cases=(), thorough=False, keep=False)
